@@ -124,15 +124,19 @@ func (p Posture) MarshalText() ([]byte, error)     { return []byte(p.String()), 
 func (m Mode) MarshalText() ([]byte, error)        { return []byte(m.String()), nil }
 func (k Kind) MarshalText() ([]byte, error)        { return []byte(k.String()), nil }
 
-func (c *Cause) UnmarshalText(b []byte) error   { return parse("cause", causeNames, b, (*uint8)(c)) }
-func (w *Work) UnmarshalText(b []byte) error    { return parse("work", workNames, b, (*uint8)(w)) }
-func (o *Outcome) UnmarshalText(b []byte) error { return parse("outcome", outcomeNames, b, (*uint8)(o)) }
+func (c *Cause) UnmarshalText(b []byte) error { return parse("cause", causeNames, b, (*uint8)(c)) }
+func (w *Work) UnmarshalText(b []byte) error  { return parse("work", workNames, b, (*uint8)(w)) }
+func (o *Outcome) UnmarshalText(b []byte) error {
+	return parse("outcome", outcomeNames, b, (*uint8)(o))
+}
 func (s *ResetSource) UnmarshalText(b []byte) error {
 	return parse("reset source", resetSourceNames, b, (*uint8)(s))
 }
-func (p *Posture) UnmarshalText(b []byte) error { return parse("posture", postureNames, b, (*uint8)(p)) }
-func (m *Mode) UnmarshalText(b []byte) error    { return parse("mode", modeNames, b, (*uint8)(m)) }
-func (k *Kind) UnmarshalText(b []byte) error    { return parse("kind", kindNames, b, (*uint8)(k)) }
+func (p *Posture) UnmarshalText(b []byte) error {
+	return parse("posture", postureNames, b, (*uint8)(p))
+}
+func (m *Mode) UnmarshalText(b []byte) error { return parse("mode", modeNames, b, (*uint8)(m)) }
+func (k *Kind) UnmarshalText(b []byte) error { return parse("kind", kindNames, b, (*uint8)(k)) }
 
 // ParseMode reads a mode as people type it.
 func ParseMode(s string) (Mode, error) {

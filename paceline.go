@@ -101,8 +101,8 @@ type Failure struct {
 	Code      string     `json:"code"` // the vendor's own word for it, "" where there is none
 	Work      Work       `json:"work"`
 	Reset     Reset      `json:"reset,omitzero"`
-	Scope     string     `json:"scope,omitempty"` // the usage window: five_hour, weekly, ... ; "" where unknown
-	Retryable bool       `json:"retryable"`       // the same message could succeed later, unchanged
+	Scope     string     `json:"scope,omitempty"`  // the usage window: five_hour, weekly, ... ; "" where unknown
+	Retryable bool       `json:"retryable"`        // the same message could succeed later, unchanged
 	Notice    string     `json:"notice,omitempty"` // the failed call's own short notice, for people
 	Evidence  []Evidence `json:"evidence,omitempty"`
 }

@@ -1,0 +1,216 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/place"
+)
+
+// kind is the form that a key's value has.
+type kind uint8
+
+const (
+	text kind = iota
+	flag
+	number
+	list
+)
+
+var kindNames = []string{"a string", "true or false", "a whole number", "a list of strings"}
+
+func (k kind) String() string { return word(kindNames, uint8(k)) }
+
+// rule says what a repository's file may do with a key.
+type rule uint8
+
+const (
+	operator rule = iota // nothing: it is the operator's
+	narrow               // set it to something no wider than what holds without it
+)
+
+// anyName stands in a key's name for a name that people choose.
+const anyName = "*"
+
+// key is one thing that can be set.
+type key struct {
+	name string
+	kind kind
+	rule rule
+	// words are all the values of a text, the narrowest first.
+	words []string
+	// clean checks a text, or each entry of a list, and returns its full form.
+	clean func(s, home string) (string, *fault)
+	// secret values are shown nowhere, or only in part by what shown returns.
+	secret bool
+	shown  func(s string) string
+	// set is called with the name that anyName stands for, "" where there is none.
+	set func(p *Policy, name string, v value)
+}
+
+// keys is everything that can be set, in the order in which it is shown.
+var keys = []key{
+	{name: "mode", rule: narrow, words: []string{"read", "ask", "edit", "full"},
+		set: func(p *Policy, _ string, v value) { must(p.Mode.UnmarshalText([]byte(v.text))) }},
+
+	{name: "chain.default", kind: list, clean: engine,
+		set: func(p *Policy, _ string, v value) { p.Chain = engines(v.texts()) }},
+
+	{name: "fallback.enabled", kind: flag, rule: narrow,
+		set: func(p *Policy, _ string, v value) { p.Fallback.Enabled = v.flag }},
+	{name: "fallback.max_hops", kind: number, rule: narrow,
+		set: func(p *Policy, _ string, v value) { p.Fallback.MaxHops = v.number }},
+	{name: "fallback.weaker", rule: narrow, words: weakerNames,
+		set: func(p *Policy, _ string, v value) {
+			p.Fallback.Weaker = place.Weaker(slices.Index(weakerNames, v.text))
+		}},
+	{name: "fallback.overage", rule: narrow, words: overageNames,
+		set: func(p *Policy, _ string, v value) { must(p.Fallback.Overage.UnmarshalText([]byte(v.text))) }},
+	{name: "fallback.rollover", rule: narrow, words: rolloverNames,
+		set: func(p *Policy, _ string, v value) { must(p.Fallback.Rollover.UnmarshalText([]byte(v.text))) }},
+
+	{name: "containment.writable", kind: list, clean: absolute,
+		set: func(p *Policy, _ string, v value) { p.Writable = v.texts() }},
+	{name: "env.pass", kind: list, clean: passable,
+		set: func(p *Policy, _ string, v value) { p.Pass = v.texts() }},
+
+	{name: "vendors.*.several_accounts", words: []string{"mine"},
+		set: func(*Policy, string, value) {}}, // it permits a chain, see validate
+
+	{name: "accounts.*.harness", words: harnesses,
+		set: account(func(a *paceline.Account, v value) { a.Harness, a.Vendor = v.text, vendors[v.text] })},
+	{name: "accounts.*.home", clean: absolute,
+		set: account(func(a *paceline.Account, v value) { a.Home = v.text })},
+	{name: "accounts.*.posture", words: []string{"subscription", "metered", "local"},
+		set: account(func(a *paceline.Account, v value) { must(a.Posture.UnmarshalText([]byte(v.text))) })},
+	{name: "accounts.*.key_env", clean: keyVariable, secret: true, shown: whole,
+		set: account(func(a *paceline.Account, v value) { a.KeyEnv = v.text })},
+	{name: "accounts.*.key_command", clean: command, secret: true, shown: hidden,
+		set: account(func(a *paceline.Account, v value) { a.KeyCmd = v.text })},
+	{name: "accounts.*.base_url", clean: endpoint, secret: true, shown: hostPort,
+		set: account(func(a *paceline.Account, v value) { a.BaseURL = v.text })},
+	{name: "accounts.*.enabled", kind: flag,
+		set: account(func(a *paceline.Account, v value) { a.Disabled = !v.flag })},
+	{name: "accounts.*.capacity", words: capacityNames,
+		set: func(p *Policy, name string, v value) {
+			if v.text == CapacityFull.String() {
+				return
+			}
+			if p.Capacity == nil {
+				p.Capacity = map[string]Capacity{}
+			}
+			p.Capacity[name] = CapacitySmallOnly
+		}},
+}
+
+// harnesses are the programs that this build drives; each is an account of its
+// own name.
+var harnesses = []string{"claude", "codex"}
+
+// vendors tells whose account a harness signs in to.
+var vendors = map[string]string{"claude": "anthropic", "codex": "openai"}
+
+func account(set func(*paceline.Account, value)) func(*Policy, string, value) {
+	return func(p *Policy, name string, v value) {
+		a := p.Accounts[name]
+		a.Name = name
+		set(&a, v)
+		p.Accounts[name] = a
+	}
+}
+
+// must is for words that the table has already checked.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (k *key) path() []string { return strings.Split(k.name, ".") }
+
+// named is k for one of the names that people choose.
+func (k *key) named(name string) []string {
+	path := k.path()
+	for i := range path {
+		if path[i] == anyName {
+			path[i] = name
+		}
+	}
+	return path
+}
+
+// found is what a path leads to.
+type found uint8
+
+const (
+	unknown found = iota // no key: path[depth] is the first part that is none
+	leaf                 // a key
+	table                // a table of keys
+	beyond               // past a key: path[:depth] is one
+)
+
+// lookup follows a path through the table of keys.
+func lookup(path []string) (k *key, what found, depth int) {
+	for i := range keys {
+		parts := keys[i].path()
+		n := common(parts, path)
+		switch {
+		case n == len(parts) && n == len(path):
+			return &keys[i], leaf, n
+		case n == len(parts):
+			return &keys[i], beyond, n
+		case n == len(path):
+			what, depth = table, n
+		case what == unknown:
+			depth = max(depth, n)
+		}
+	}
+	return nil, what, depth
+}
+
+// common counts the leading parts of a path that a key's own parts allow.
+func common(parts, path []string) int {
+	n := 0
+	for n < len(parts) && n < len(path) && (parts[n] == path[n] || parts[n] == anyName) {
+		n++
+	}
+	return n
+}
+
+// children are the names that may follow a known path.
+func children(path []string) []string {
+	var out []string
+	for i := range keys {
+		parts := keys[i].path()
+		if n := len(path); len(parts) > n && common(parts, path) == n && parts[n] != anyName && !slices.Contains(out, parts[n]) {
+			out = append(out, parts[n])
+		}
+	}
+	return out
+}
+
+// meant is the key that an unknown path[depth] was probably meant to be: a
+// neighbour of nearly that name, or else a key of that name elsewhere, since a
+// line is easily put below the wrong heading. It is "" where there is none.
+func meant(path []string, depth int) string {
+	name := path[depth]
+	if near := Nearest(name, children(path[:depth])); near != "" {
+		return spell(append(slices.Clone(path[:depth]), near))
+	}
+	for i := range keys {
+		parts := keys[i].path()
+		if parts[len(parts)-1] == name {
+			return strings.ReplaceAll(keys[i].name, anyName, "NAME")
+		}
+	}
+	var tails []string
+	for i := range keys {
+		parts := keys[i].path()
+		tails = append(tails, parts[len(parts)-1])
+	}
+	if i := slices.Index(tails, Nearest(name, tails)); i >= 0 {
+		return strings.ReplaceAll(keys[i].name, anyName, "NAME")
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Shown is one key with its value and what set it. A key that nothing sets and
+// that has no default is not shown.
+type Shown struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"` // as a file would write it; without secrets
+	Layer  Layer  `json:"layer"`
+	Source string `json:"source,omitempty"` // the file, the variable or the flag; "" for a default
+	Line   int    `json:"line,omitempty"`   // from 1, in a file
+}
+
+// String is a line that could stand in a file.
+func (s Shown) String() string {
+	from := s.Layer.String()
+	if s.Source != "" {
+		from += " " + s.Source
+	}
+	if s.Line > 0 {
+		from += ":" + strconv.Itoa(s.Line)
+	}
+	return fmt.Sprintf("%s = %s  # %s", s.Key, s.Value, from)
+}
+
+// show lists the keys in the table's order, and those of each account together.
+func (m merged) show() []Shown {
+	var out []Shown
+	groups := map[string]map[string]bool{} // "accounts" to the names below it
+	for _, s := range m.set {
+		if strings.Contains(s.key.name, anyName) {
+			group := s.path[0]
+			if groups[group] == nil {
+				groups[group] = map[string]bool{}
+			}
+			groups[group][s.name()] = true
+		}
+	}
+	for i := range keys {
+		if !strings.Contains(keys[i].name, anyName) {
+			out = append(out, m.set[keys[i].name].show())
+		}
+	}
+	for _, group := range slices.Backward(slices.Sorted(maps.Keys(groups))) { // vendors, accounts
+		for _, name := range slices.Sorted(maps.Keys(groups[group])) {
+			for i := range keys {
+				if s, ok := m.set[spell(keys[i].named(name))]; ok && s.path[0] == group {
+					out = append(out, s.show())
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (s setting) show() Shown {
+	out := Shown{Key: spell(s.path), Value: literal(s.key, s.value), Layer: s.at.layer, Source: s.at.name}
+	if s.at.doc != nil {
+		out.Source = s.at.doc.file
+		out.Line, _ = s.at.doc.position(s.at.from)
+	}
+	return out
+}
+
+// literal writes a value as a file would, or as much of it as may be shown.
+func literal(k *key, v value) string {
+	switch k.kind {
+	case flag:
+		return strconv.FormatBool(v.flag)
+	case number:
+		return strconv.Itoa(v.number)
+	case list:
+		quoted := make([]string, len(v.list))
+		for i, e := range v.list {
+			quoted[i] = strconv.Quote(e.text)
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	case text:
+	}
+	if k.secret {
+		return strconv.Quote(k.shown(v.text))
+	}
+	return strconv.Quote(v.text)
+}

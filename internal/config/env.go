@@ -147,7 +147,7 @@ func (l *layer) typed(s setting, text string, home string) {
 
 // Flags are what a command line says, as typed; "" is a flag that was not given.
 type Flags struct {
-	Chain  string // "claude,codex"
+	Chain  []string // "claude", "codex:MODEL"; an entry may itself be a list with commas
 	Mode   string
 	Engine string // a pin: the chain is this engine alone, and nothing moves away from it
 }
@@ -164,7 +164,8 @@ func flags(f Flags, home string) layer {
 		out.typed(setting{key: k, path: parts, at: origin{layer: LayerFlag, name: name}}, text, home)
 	}
 	add("--mode", "mode", f.Mode)
-	if f.Chain != "" && f.Engine != "" {
+	chain := strings.Join(f.Chain, ",")
+	if chain != "" && f.Engine != "" {
 		out.problems = append(out.problems, origin{layer: LayerFlag, name: "--engine"}.problem("--engine",
 			fault{"--engine and --chain cannot both be given", "an engine is a pin; name it first in the chain to begin there"}))
 		return out
@@ -174,7 +175,7 @@ func flags(f Flags, home string) layer {
 			fault{"--engine names more than one engine", "--chain takes several"}))
 		return out
 	}
-	add("--chain", "chain.default", f.Chain)
+	add("--chain", "chain.default", chain)
 	add("--engine", "chain.default", f.Engine)
 	return out
 }

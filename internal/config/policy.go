@@ -23,6 +23,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/paceline/paceline"
@@ -45,6 +46,9 @@ type Policy struct {
 	Writable []string          `json:"writable,omitempty"` // absolute roots, besides the tree, that ask and edit may write to
 	Pass     []string          `json:"pass,omitempty"`     // names of further variables that children get
 }
+
+// Names lists the accounts.
+func (p Policy) Names() []string { return slices.Sorted(maps.Keys(p.Accounts)) }
 
 // Fallback is what may be done about an engine that cannot serve.
 type Fallback struct {

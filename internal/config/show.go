@@ -11,23 +11,12 @@ import (
 // Shown is one key with its value and what set it. A key that nothing sets and
 // that has no default is not shown.
 type Shown struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"` // as a file would write it; without secrets
-	Layer  Layer  `json:"layer"`
-	Source string `json:"source,omitempty"` // the file, the variable or the flag; "" for a default
-	Line   int    `json:"line,omitempty"`   // from 1, in a file
-}
-
-// String is a line that could stand in a file.
-func (s Shown) String() string {
-	from := s.Layer.String()
-	if s.Source != "" {
-		from += " " + s.Source
-	}
-	if s.Line > 0 {
-		from += ":" + strconv.Itoa(s.Line)
-	}
-	return fmt.Sprintf("%s = %s  # %s", s.Key, s.Value, from)
+	Key   string `json:"key"`
+	Value string `json:"value"` // as a file would write it; without secrets
+	Layer Layer  `json:"layer"`
+	From  string `json:"from"` // for people: a file with its line, a variable, a flag, "default"
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"` // from 1, in File
 }
 
 // show lists the keys in the table's order, and those of each account together.
@@ -61,10 +50,16 @@ func (m merged) show() []Shown {
 }
 
 func (s setting) show() Shown {
-	out := Shown{Key: spell(s.path), Value: literal(s.key, s.value), Layer: s.at.layer, Source: s.at.name}
-	if s.at.doc != nil {
-		out.Source = s.at.doc.file
+	out := Shown{Key: spell(s.path), Value: literal(s.key, s.value), Layer: s.at.layer}
+	switch {
+	case s.at.doc != nil:
+		out.File = s.at.doc.file
 		out.Line, _ = s.at.doc.position(s.at.from)
+		out.From = fmt.Sprintf("%s:%d", out.File, out.Line)
+	case s.at.name != "":
+		out.From = s.at.name
+	default:
+		out.From = out.Layer.String()
 	}
 	return out
 }

@@ -54,12 +54,14 @@ func (e Engine) Valid() bool { return e.Account != "" }
 // account of its own name by default.
 type Account struct {
 	Name     string  `json:"name"`
-	Harness  string  `json:"harness"`            // claude, codex
-	Vendor   string  `json:"vendor"`             // anthropic, openai
-	Home     string  `json:"home,omitempty"`     // CLAUDE_CONFIG_DIR, CODEX_HOME; "" is the harness's own default
-	Posture  Posture `json:"posture"`            // as declared; PostureUnknown means it is probed
-	KeyEnv   string  `json:"key_env,omitempty"`  // metered only: the variable that holds the key
-	BaseURL  string  `json:"base_url,omitempty"` // "" is the vendor's own endpoint
+	Harness  string  `json:"harness"`               // claude, codex
+	Vendor   string  `json:"vendor"`                // anthropic, openai
+	Home     string  `json:"home,omitempty"`        // CLAUDE_CONFIG_DIR, CODEX_HOME; "" is the harness's own default
+	Posture  Posture `json:"posture"`               // as declared; PostureUnknown means it is probed
+	KeyEnv   string  `json:"key_env,omitempty"`     // metered only: the variable that holds the key
+	KeyCmd   string  `json:"key_command,omitempty"` // metered only: the command that prints it
+	Key      string  `json:"-"`                     // the key itself, while a child is started; never stored
+	BaseURL  string  `json:"base_url,omitempty"`    // "" is the vendor's own endpoint
 	Disabled bool    `json:"disabled,omitempty"`
 }
 

@@ -77,8 +77,9 @@ type (
 	// Settle ends the message: it is answered, blocked, failed or stopped (P2).
 	Settle struct {
 		Status Status
-		Text   string // for people: what happened
-		Hint   string // what to try; "" where there is nothing
+		Text   string         // for people: what happened
+		Hint   string         // what to try; "" where there is nothing
+		Reset  paceline.Reset // when it could go on
 	}
 	// Decide is the recorded choice behind all this (P5).
 	Decide struct{ Decision Decision }

@@ -237,9 +237,7 @@ func maxHops(f Facts) int {
 // settle ends a message whose run failed for good.
 func settle(s State, failure paceline.Failure, why string, f Facts) Settle {
 	out := Settle{Text: fmt.Sprintf("%s %s", s.Engine, did(failure.Cause))}
-	if failure.Reset.Known() {
-		out.Text += ", " + place.Until(failure.Reset)
-	}
+	out.Reset = failure.Reset
 	if f.Asking {
 		return Settle{
 			Status: NeedPerson, Text: fmt.Sprintf("%s asks for permission, and nobody attends", s.Engine),

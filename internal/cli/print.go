@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/supervisor"
+)
+
+// printer shows a run as it happens. For people the answer goes to stdout and
+// what is said about it to stderr, so that a pipe holds the answer alone. For
+// scripts every event is one line of JSON.
+type printer struct {
+	*streams
+	json   bool
+	people bool // stderr is a terminal: tools are shown too
+
+	mu     sync.Mutex
+	thread paceline.ThreadID
+	line   bool // stdout stands in the middle of a line
+	tty    *bufio.Reader
+}
+
+func newPrinter(s *streams, asJSON bool) *printer {
+	p := &printer{streams: s, json: asJSON, people: terminal(s.err)}
+	if terminal(s.in) && terminal(s.err) {
+		p.tty = bufio.NewReader(s.in)
+	}
+	return p
+}
+
+// follow tells the printer which thread the command stays with. Others, which
+// are carried on beside it, are shown by their announcements alone.
+func (p *printer) follow(id paceline.ThreadID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.thread = id
+}
+
+func (p *printer) feed(e supervisor.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.json {
+		e.At = e.At.UTC()
+		_ = json.NewEncoder(p.out).Encode(e) // a closed pipe does not stop the work
+		return
+	}
+	if e.Thread != p.thread {
+		if e.Event == "announcement" || e.Event == "finished" {
+			p.say("%s: %s", e.Thread, said(e))
+		}
+		return
+	}
+	switch e.Event {
+	case "text":
+		p.text(e.Text)
+	case "tool":
+		if p.people {
+			p.say("· %s", e.Tool)
+		}
+	case "file":
+		if p.people {
+			p.say("· wrote %s", e.Path)
+		}
+	case "announcement":
+		p.say("%s", e.Text)
+	case "retrying":
+		if p.people {
+			p.say("It retries by itself (%s).", e.Cause)
+		}
+	case "failed":
+		if e.Text != "" && p.people {
+			p.say("· it said: %s", e.Text)
+		}
+	case "finished":
+		if e.Status != "answered" {
+			p.say("%s", said(e))
+			if e.ResetAt != nil {
+				p.say("  It lifts %s, %s.", when(*e.ResetAt, e.At), e.Source)
+			}
+			if e.Hint != "" {
+				p.say("  %s", e.Hint)
+			}
+			p.say("  `paceline why %s` shows how that was decided.", e.Thread)
+		}
+	case "approval":
+		if e.Detail != "" {
+			p.say("It asks: %s %s", e.Tool, e.Detail)
+		} else {
+			p.say("It asks: %s", e.Tool)
+		}
+	}
+}
+
+// said is an event's own words.
+func said(e supervisor.Event) string {
+	if e.Event == "finished" && e.Text == "" {
+		return "Finished: " + e.Status + "."
+	}
+	if e.Event == "finished" {
+		return strings.ToUpper(e.Text[:1]) + e.Text[1:] + "."
+	}
+	return e.Text
+}
+
+func (p *printer) text(s string) {
+	if s = printable(s); s != "" {
+		_, _ = io.WriteString(p.out, s)
+		p.line = !strings.HasSuffix(s, "\n")
+	}
+}
+
+// say writes one line about the run. The caller holds the lock.
+func (p *printer) say(format string, a ...any) {
+	if p.line {
+		_, _ = io.WriteString(p.out, "\n")
+		p.line = false
+	}
+	fmt.Fprintln(p.err, printable(fmt.Sprintf(format, a...)))
+}
+
+func (p *printer) note(text string) {
+	if p.json {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.say("%s", text)
+}
+
+// close ends the last line.
+func (p *printer) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line && !p.json {
+		_, _ = io.WriteString(p.out, "\n")
+		p.line = false
+	}
+}
+
+// ask puts an approval to the person at the terminal.
+func (p *printer) ask(ctx context.Context, e supervisor.Event) (allow, attended bool) {
+	p.mu.Lock()
+	tty, mine := p.tty, e.Thread == p.thread
+	if tty == nil || !mine || p.json {
+		p.mu.Unlock()
+		return false, false
+	}
+	fmt.Fprint(p.err, "Allow it? [y/N] ")
+	p.mu.Unlock()
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := tty.ReadString('\n')
+		answer <- line
+	}()
+	select {
+	case a := <-answer:
+		a = strings.ToLower(strings.TrimSpace(a))
+		return a == "y" || a == "yes", true
+	case <-ctx.Done():
+		return false, true
+	}
+}
+
+// when writes a time for people: local, with its zone and its distance.
+func when(t, now time.Time) string {
+	if t.IsZero() {
+		return "at an unknown time"
+	}
+	l := t.Local()
+	layout := "15:04 MST"
+	if y, m, d := now.Local().Date(); l.Year() != y || l.Month() != m || l.Day() != d {
+		layout = "2 Jan 15:04 MST"
+	}
+	return l.Format(layout) + " (" + distance(t.Sub(now)) + ")"
+}
+
+func distance(d time.Duration) string {
+	word := func(d time.Duration) string {
+		switch {
+		case d < time.Minute:
+			return fmt.Sprintf("%ds", int(d.Seconds()))
+		case d < time.Hour:
+			return fmt.Sprintf("%dm", int(d.Minutes()))
+		case d < 48*time.Hour:
+			return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
+		}
+		return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
+	}
+	if d < 0 {
+		return word(-d) + " ago"
+	}
+	return "in " + word(d)
+}

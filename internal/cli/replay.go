@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/replay"
+)
+
+type replayOptions struct {
+	*streams
+	harness string
+	paths   []string
+	table   bool
+}
+
+func newReplay(s *streams) *cobra.Command {
+	o := &replayOptions{streams: s}
+	c := &cobra.Command{
+		Use: "replay --harness H FILE|DIR …", Short: "Show how a recorded native stream is read, one line a turn",
+		Args: args(cobra.MinimumNArgs(1), "name a recording, or a folder of them"),
+		RunE: func(_ *cobra.Command, a []string) error {
+			o.paths = a
+			return replayRun(o)
+		},
+	}
+	c.Flags().StringVar(&o.harness, "harness", "", "whose stream it is: claude or codex")
+	c.Flags().BoolVar(&o.table, "table", false, "print a table instead of JSON")
+	c.Flags().Bool("json", true, "print JSON, one turn a line (the default)")
+	return c
+}
+
+func replayRun(o *replayOptions) error {
+	if _, ok := harness.Named(o.harness); !ok {
+		return usage(fmt.Sprintf("--harness %q is not one that this build reads", o.harness), "it reads claude and codex")
+	}
+	files, err := replay.Files(o.paths)
+	if err != nil {
+		return usage(err.Error(), "name a recording, or a folder of them")
+	}
+	if len(files) == 0 {
+		return usage("there is no recording in "+strings.Join(o.paths, ", "), "recordings are named stdout*.jsonl or transcript*.jsonl")
+	}
+	enc := json.NewEncoder(o.out)
+	w := tabwriter.NewWriter(o.out, 0, 4, 2, ' ', 0)
+	for _, f := range files {
+		rows, err := replay.File(o.harness, f)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if !o.table {
+				if err := enc.Encode(r); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.File, r.Turn, r.Outcome, r.Cause, r.Code, r.Work, r.ResetAt, r.Scope)
+		}
+	}
+	return w.Flush()
+}

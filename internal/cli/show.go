@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/daemon"
+	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/run"
+	"github.com/paceline/paceline/internal/store"
+)
+
+type showOptions struct {
+	*streams
+	thread string
+	last   bool
+	item   int64
+	json   bool
+}
+
+func newShow(s *streams) *cobra.Command {
+	o := &showOptions{streams: s}
+	c := &cobra.Command{
+		Use: "show THREAD", Short: "Show a thread: its messages, runs, claims and what was said",
+		Args: args(cobra.MaximumNArgs(1), "`paceline threads` lists the threads"),
+		RunE: func(c *cobra.Command, a []string) error {
+			o.thread = strings.Join(a, "")
+			return showRun(c.Context(), o)
+		},
+	}
+	c.Flags().BoolVarP(&o.last, "continue", "c", false, "the last thread of this directory")
+	c.Flags().Int64Var(&o.item, "item", 0, "print one item whole, by its `number`")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return c
+}
+
+// threadWhole is a thread as `show --json` prints it.
+type threadWhole struct {
+	Thread   store.Thread    `json:"thread"`
+	Messages []store.Message `json:"messages"`
+	Runs     []run.State     `json:"runs"`
+	Items    []store.Item    `json:"items"`
+}
+
+func showRun(ctx context.Context, o *showOptions) error {
+	st, th, err := o.find(ctx, o.thread, o.last)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	whole := threadWhole{Thread: th}
+	if whole.Messages, err = st.Messages(ctx, th.ID); err != nil {
+		return err
+	}
+	if whole.Runs, err = st.Runs(ctx, th.ID); err != nil {
+		return err
+	}
+	if whole.Items, err = st.Items(ctx, th.ID, 0); err != nil {
+		return err
+	}
+	if o.item != 0 {
+		return o.one(whole.Items)
+	}
+	if o.json {
+		return json.NewEncoder(o.out).Encode(whole)
+	}
+	o.people(whole)
+	return nil
+}
+
+// find opens the store and the thread that a command names: by id, or the last
+// one of this directory.
+func (s *streams) find(ctx context.Context, id string, last bool) (*store.Store, store.Thread, error) {
+	if id == "" && !last {
+		return nil, store.Thread{}, usage("no thread was named", "name one, or use -c for the last one of this directory")
+	}
+	st, err := s.open(ctx)
+	if err != nil {
+		return nil, store.Thread{}, err
+	}
+	dir, err := absolute(".")
+	if err != nil {
+		dir = "/"
+	}
+	th, err := pickThread(ctx, st, id, last, harness.Tree(dir))
+	if err != nil {
+		st.Close()
+		return nil, th, err
+	}
+	return st, th, nil
+}
+
+func (o *showOptions) one(items []store.Item) error {
+	for _, it := range items {
+		if it.Seq == o.item {
+			_, err := fmt.Fprintln(o.out, printable(body(it)))
+			return err
+		}
+	}
+	return usage(fmt.Sprintf("there is no item %d", o.item), "`paceline show THREAD` numbers them")
+}
+
+func (o *showOptions) people(w threadWhole) {
+	now := time.Now()
+	th := w.Thread
+	chain := make([]string, len(th.Chain))
+	for i, e := range th.Chain {
+		chain[i] = e.String()
+	}
+	fmt.Fprintf(o.out, "%s  %s\n%s, %s mode, chain %s, begun %s\n", th.ID, printable(th.Title),
+		daemon.Short(th.Dir, o.environ), th.Mode, strings.Join(chain, " → "), when(th.Created, now))
+	for _, m := range w.Messages {
+		fmt.Fprintf(o.out, "\n> %s\n", strings.ReplaceAll(printable(short(m.Text, 400)), "\n", "\n> "))
+		for _, r := range w.Runs {
+			if r.Message != m.ID {
+				continue
+			}
+			fmt.Fprintf(o.out, "\n%s on %s: %s%s\n", r.ID, r.Engine, r.Phase, after(r))
+			if r.Claim.Phase != run.NoClaim {
+				fmt.Fprintf(o.out, "  claim %s: %s\n", r.Claim.Phase, claimed(r.Claim))
+			}
+			o.items(w.Items, r.ID)
+		}
+		fmt.Fprintf(o.out, "\n%s", m.Status)
+		if m.Outcome != "" {
+			fmt.Fprintf(o.out, ": %s", m.Outcome)
+		}
+		fmt.Fprintln(o.out)
+	}
+}
+
+// after says how long a run took and why it failed.
+func after(r run.State) string {
+	var out string
+	if !r.Ended.IsZero() && !r.Began.IsZero() {
+		out = fmt.Sprintf(" after %s", r.Ended.Sub(r.Began).Round(100*time.Millisecond))
+	}
+	if f := r.Failure; f != nil {
+		out += fmt.Sprintf(" (%s, work %s", f.Cause, f.Work)
+		if f.Reset.Known() {
+			out += ", lifts " + when(f.Reset.At, time.Now())
+		}
+		out += ")"
+	}
+	return out
+}
+
+func claimed(c run.Claim) string {
+	if c.Phase == run.Dispatched {
+		return fmt.Sprintf("became %s on %s", c.Next, c.Target)
+	}
+	return c.Why
+}
+
+func (o *showOptions) items(items []store.Item, id paceline.RunID) {
+	for _, it := range items {
+		if it.Run != id {
+			continue
+		}
+		text := printable(short(body(it), 2000))
+		switch it.Kind {
+		case "text":
+			fmt.Fprintf(o.out, "  %s\n", strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "))
+		default:
+			fmt.Fprintf(o.out, "  [%d] %s %s\n", it.Seq, it.Kind, text)
+		}
+	}
+}
+
+// body is the one string that an item holds.
+func body(it store.Item) string {
+	var fields map[string]string
+	if json.Unmarshal(it.Body, &fields) == nil {
+		for _, k := range []string{"text", "name", "path"} {
+			if fields[k] != "" {
+				return fields[k]
+			}
+		}
+	}
+	return ""
+}
+
+// short cuts a text to at most n bytes, at a rune.
+func short(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

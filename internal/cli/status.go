@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/config"
+	"github.com/paceline/paceline/internal/daemon"
+	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/place"
+	"github.com/paceline/paceline/internal/store"
+	"github.com/paceline/paceline/internal/store/sqlite"
+)
+
+type statusOptions struct {
+	*streams
+	json bool
+}
+
+func newStatus(s *streams) *cobra.Command {
+	o := &statusOptions{streams: s}
+	c := &cobra.Command{
+		Use: "status", Short: "Show the engines, and what is held against them",
+		Args: args(cobra.NoArgs, "`paceline show THREAD` shows one thread"),
+		RunE: func(c *cobra.Command, _ []string) error { return statusRun(c.Context(), o) },
+	}
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return c
+}
+
+// status is what `status --json` prints.
+type status struct {
+	Engines []engineStatus       `json:"engines"`
+	Limits  []limitStatus        `json:"limits"`
+	Open    []openStatus         `json:"open"`
+	Unknown []store.UnknownFrame `json:"unknown_frames"`
+	Effects map[string]int       `json:"unknown_effects,omitempty"`
+}
+
+type engineStatus struct {
+	Engine  string `json:"engine"`
+	Harness string `json:"harness"`
+	State   string `json:"state"` // ready, unready, or not asked yet
+	Why     string `json:"why,omitempty"`
+	Posture string `json:"posture"`
+	Version string `json:"version,omitempty"`
+}
+
+type limitStatus struct {
+	Engine  string     `json:"engine"`
+	Cause   string     `json:"cause"`
+	ResetAt *time.Time `json:"reset_at"`
+	Source  string     `json:"reset_source"`
+	Scope   string     `json:"scope,omitempty"`
+	Run     string     `json:"run"`
+}
+
+type openStatus struct {
+	Thread string `json:"thread"`
+	Run    string `json:"run"`
+	Engine string `json:"engine"`
+	Phase  string `json:"phase"`
+	Claim  string `json:"claim,omitempty"`
+}
+
+func statusRun(ctx context.Context, o *statusOptions) error {
+	dir, err := absolute(".")
+	if err != nil {
+		dir = "/"
+	}
+	policy, _, err := config.Load(config.Find(o.environ, harness.Environment(o.environ).Get("HOME"), harness.Tree(dir)))
+	if err != nil {
+		return err
+	}
+	state, err := daemon.StateDir(o.environ)
+	if err != nil {
+		return err
+	}
+	var accounts []store.AccountRow
+	out := status{Engines: []engineStatus{}, Limits: []limitStatus{}, Open: []openStatus{}, Unknown: []store.UnknownFrame{}}
+	st, err := sqlite.OpenRead(ctx, daemon.StorePath(state), sqlite.Options{})
+	switch {
+	case errors.Is(err, sqlite.ErrNothing): // a machine on which nothing ran yet has engines too
+	case err != nil:
+		return err
+	default:
+		defer st.Close()
+		if accounts, err = o.recorded(ctx, st, &out); err != nil {
+			return err
+		}
+	}
+	out.Engines = engines(policy, harness.Children(o.environ, policy.Pass), accounts)
+	if o.json {
+		return json.NewEncoder(o.out).Encode(out)
+	}
+	return o.people(out)
+}
+
+// recorded reads what the store knows.
+func (o *statusOptions) recorded(ctx context.Context, st *store.Store, out *status) ([]store.AccountRow, error) {
+	limits, err := st.Limits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	for _, l := range limits {
+		if !place.Held(&l, now) {
+			continue
+		}
+		row := limitStatus{Engine: l.Engine.String(), Cause: l.Cause.String(), Source: l.Reset.Source.String(), Scope: l.Scope, Run: string(l.Run)}
+		if l.Reset.Known() {
+			at := l.Reset.At.UTC()
+			row.ResetAt = &at
+		}
+		out.Limits = append(out.Limits, row)
+	}
+	orphans, err := st.Orphans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range orphans {
+		out.Open = append(out.Open, openStatus{
+			Thread: string(r.Thread), Run: string(r.ID), Engine: r.Engine.String(), Phase: r.Phase.String(), Claim: r.Claim.Phase.String(),
+		})
+	}
+	if out.Unknown, err = st.UnknownFrames(ctx); err != nil {
+		return nil, err
+	}
+	return st.Accounts(ctx)
+}
+
+// engines lists every account with what is known of it. Nothing is started to
+// find out: what was not asked yet is said to be so.
+func engines(policy config.Policy, env harness.Environment, known []store.AccountRow) []engineStatus {
+	rows := map[string]store.AccountRow{}
+	for _, r := range known {
+		rows[r.Name] = r
+	}
+	var out []engineStatus
+	for _, name := range policy.Names() {
+		a := policy.Accounts[name]
+		e := engineStatus{Engine: name, Harness: a.Harness, State: "not asked yet", Posture: a.Posture.String()}
+		h, ok := harness.Named(a.Harness)
+		r, seen := rows[name]
+		if seen {
+			e.Version = r.Version
+			if a.Posture == paceline.PostureUnknown {
+				e.Posture = r.Posture.String()
+			}
+		}
+		switch {
+		case !ok:
+			e.State, e.Why = "unready", "this build does not drive "+a.Harness
+		case a.Disabled:
+			e.State, e.Why = "unready", "it is disabled"
+		case findErr(h, env) != nil:
+			e.State, e.Why = "unready", "it is not installed: "+h.Install()
+		case seen && r.Note != "":
+			e.State, e.Why = "unready", r.Note
+		case seen && r.SignedIn:
+			e.State = "ready"
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (o *statusOptions) people(s status) error {
+	w := tabwriter.NewWriter(o.out, 0, 4, 2, ' ', 0)
+	limited := map[string]bool{}
+	for _, l := range s.Limits {
+		limited[l.Engine] = true
+	}
+	for _, e := range s.Engines {
+		state := e.State
+		if limited[e.Engine] && state == "ready" {
+			state = "limited"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Engine, state, e.Posture, e.Version, e.Why)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, l := range s.Limits {
+		until := "it did not say until when"
+		if l.ResetAt != nil {
+			until = "lifts " + when(*l.ResetAt, now) + ", " + l.Source
+		}
+		fmt.Fprintf(o.out, "%s is limited (%s): %s; `paceline why %s`\n", l.Engine, l.Cause, until, l.Run)
+	}
+	for _, r := range s.Open {
+		line := fmt.Sprintf("%s: %s on %s is %s", r.Thread, r.Run, r.Engine, r.Phase)
+		if r.Claim != "" {
+			line += ", its claim " + r.Claim
+		}
+		fmt.Fprintln(o.out, line)
+	}
+	for _, u := range s.Unknown {
+		fmt.Fprintf(o.out, "%s %s sent %q, which this build does not know, %d times: such a run is never sent again\n", u.Harness, u.Version, u.Frame, u.Count)
+	}
+	return nil
+}

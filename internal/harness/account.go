@@ -1,0 +1,60 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"iter"
+	"net"
+	"net/url"
+	"slices"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/wire"
+)
+
+// keyed adds the key of a declared metered account, under the name that its
+// program reads. Every other account's child gets none.
+func keyed(a paceline.Account, env Environment, name string) Environment {
+	if a.Posture != paceline.PostureMetered || a.Key == "" {
+		return env
+	}
+	return env.With(name + "=" + a.Key)
+}
+
+// route is the host:port of an endpoint; "" where it is none.
+func route(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	if u.Port() != "" {
+		return u.Host
+	}
+	port := "443"
+	if u.Scheme == "http" {
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// lines yields the lines of a transcript; of an overlong one, its head.
+func lines(r io.Reader) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		in := bufio.NewReaderSize(r, 64<<10)
+		for {
+			line, err := readLine(in)
+			if len(bytes.TrimSpace(line)) > 0 && !yield(line) {
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+// drop leaves out the events of one kind.
+func drop(events []wire.Event, k wire.EventKind) []wire.Event {
+	return slices.DeleteFunc(events, func(e wire.Event) bool { return e.Kind == k })
+}

@@ -1,0 +1,100 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/place"
+	"github.com/paceline/paceline/internal/run"
+	"github.com/paceline/paceline/internal/store"
+)
+
+// facts are what the owner saw outside of the transaction that a decision is
+// made in: looking takes time.
+type facts struct {
+	chain  []place.Candidate
+	stop   bool
+	asking bool
+	probe  run.Probe
+}
+
+// facts gathers everything that a rule may look at.
+func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts) (run.Facts, error) {
+	f := run.Facts{
+		Now: time.Now(), Chain: seen.chain, Stop: seen.stop, Asking: seen.asking, Probe: seen.probe,
+		MaxHops: o.policy.Fallback.MaxHops, Weaker: o.policy.Fallback.Weaker, Off: !o.policy.Fallback.Enabled,
+		Archived: o.thread.Archived,
+	}
+	m, err := tx.Message(ctx, s.Message)
+	if err != nil {
+		return f, err
+	}
+	f.Message = m.Message
+	all, err := tx.RunsOfMessage(ctx, s.Message)
+	if err != nil {
+		return f, err
+	}
+	for _, r := range all {
+		if r.ID != s.ID {
+			f.Earlier = append(f.Earlier, r)
+		}
+	}
+	f.Since, err = tx.RunsSince(ctx, s.Thread, s.ID)
+	return f, err
+}
+
+// candidates looks at every entry of the thread's chain.
+func (o *owner) candidates(ctx context.Context) ([]place.Candidate, error) {
+	limits, err := o.Store.Limits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []place.Candidate
+	for _, e := range o.thread.Chain {
+		c := o.candidate(ctx, e, len(o.thread.Chain) > 1)
+		for _, l := range limits {
+			if l.Engine == e {
+				c.Limit = &l
+			}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// candidate looks at one engine. Only where work could move is the program
+// asked who is signed in: a child that starts says so itself.
+func (o *owner) candidate(ctx context.Context, e paceline.Engine, probe bool) place.Candidate {
+	c := place.Candidate{Engine: e}
+	a, ok := o.policy.Accounts[e.Account]
+	if !ok {
+		c.Unready = fmt.Sprintf("no account is named %q", e.Account)
+		return c
+	}
+	h, ok := harness.Named(a.Harness)
+	if !ok {
+		c.Unready = fmt.Sprintf("this build does not drive %q", a.Harness)
+		return c
+	}
+	c.Vendor, c.Route, c.Posture = h.Vendor(), h.Route(a, o.Env), a.Posture
+	c.Containment = harness.Contain(h, a, o.policy.Mode, o.thread.Tree, o.Env, o.policy.Writable).Containment
+	switch _, err := h.Find(o.Env); {
+	case a.Disabled:
+		c.Unready = "it is disabled"
+		return c
+	case err != nil:
+		c.Unready = "it is not installed: " + h.Install()
+		return c
+	case !probe:
+		return c
+	}
+	p := o.accounts.look(ctx, h, a)
+	c.Unready, c.SignedOut = p.Note, !p.SignedIn && p.Note != ""
+	if c.Posture == paceline.PostureUnknown {
+		c.Posture = p.Posture
+	}
+	return c
+}

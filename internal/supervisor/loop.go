@@ -1,0 +1,346 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/config"
+	"github.com/paceline/paceline/internal/logkey"
+	"github.com/paceline/paceline/internal/place"
+	"github.com/paceline/paceline/internal/run"
+	"github.com/paceline/paceline/internal/store"
+)
+
+// owner is the one goroutine that serves a thread.
+type owner struct {
+	*Supervisor
+	thread store.Thread
+	policy config.Policy
+	dying  chan struct{} // closed when the last run's tree is gone; nil when there is none
+}
+
+// serve does whatever is open in the thread, oldest first, until nothing is.
+func (o *owner) serve(ctx context.Context) error {
+	for {
+		r, m, err := o.open(ctx)
+		switch {
+		case err != nil:
+			return err
+		case m == nil:
+			return nil
+		case r == nil:
+			if err := o.place(ctx, *m); err != nil {
+				return err
+			}
+		case r.Claim.Phase == run.Pending:
+			if err := o.dispatch(ctx, *r); err != nil {
+				return err
+			}
+		case r.Live():
+			if err := o.recover(ctx, *r, m.Message); err != nil {
+				return err
+			}
+		default:
+			if err := o.drive(ctx, *r, m.Message); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// open finds the oldest message that is not settled, and its open run.
+func (o *owner) open(ctx context.Context) (*run.State, *store.Message, error) {
+	messages, err := o.Store.Messages(ctx, o.thread.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range messages {
+		if messages[i].Status != run.Unsettled {
+			continue
+		}
+		runs, err := o.Store.Runs(ctx, o.thread.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		for j := range runs {
+			if runs[j].Message == messages[i].ID && runs[j].Open() {
+				return &runs[j], &messages[i], nil
+			}
+		}
+		return nil, &messages[i], nil
+	}
+	return nil, nil, nil
+}
+
+// place gives a message its first run.
+func (o *owner) place(ctx context.Context, m store.Message) error {
+	chain, err := o.candidates(ctx)
+	if err != nil {
+		return err
+	}
+	if !m.Opener {
+		// What was said before lives in one engine's conversation, and cannot
+		// travel yet.
+		if chain, err = o.seated(ctx, chain); err != nil {
+			return err
+		}
+	}
+	ch := place.Choose(chain, place.Ask{Now: time.Now(), Weaker: o.policy.Fallback.Weaker})
+	r := run.State{
+		ID: paceline.RunID(store.NewID("r")), Thread: o.thread.ID, Message: m.ID,
+		Engine: ch.Engine, Phase: run.Queued, Created: time.Now(),
+	}
+	d := run.Decision{At: r.Created, Run: r.ID, Event: "placed", What: "run on " + ch.Engine.String(), Out: ch.Out}
+	if !ch.Found {
+		return o.unplaced(ctx, m, chain, ch)
+	}
+	d.Why = "it is the first in the chain that can serve"
+	err = o.Store.InTx(ctx, func(tx *store.Tx) error {
+		if err := tx.AddRun(ctx, r); err != nil {
+			return err
+		}
+		return tx.AddDecision(ctx, o.thread.ID, d)
+	})
+	if err != nil {
+		return err
+	}
+	o.decided(d)
+	for _, x := range ch.Out {
+		if !after(chain, x.Engine, ch.Engine) {
+			o.announce(ctx, r.ID, fmt.Sprintf("Starting on %s: %s cannot serve, %s.", ch.Engine, x.Engine, x.Why))
+		}
+	}
+	if ch.Weaker != "" {
+		o.announce(ctx, r.ID, fmt.Sprintf("%s is held less tightly than %s mode asks: %s.", ch.Engine, o.policy.Mode, ch.Weaker))
+	}
+	return nil
+}
+
+// after reports whether x stands below y in the chain.
+func after(chain []place.Candidate, x, y paceline.Engine) bool {
+	for _, c := range chain {
+		switch c.Engine {
+		case y:
+			return true
+		case x:
+			return false
+		}
+	}
+	return false
+}
+
+// seated narrows the chain to the engine whose conversation holds the thread.
+func (o *owner) seated(ctx context.Context, chain []place.Candidate) ([]place.Candidate, error) {
+	runs, err := o.Store.Runs(ctx, o.thread.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(runs) - 1; i >= 0; i-- {
+		if !runs[i].Sent {
+			continue
+		}
+		for _, c := range chain {
+			if c.Engine == runs[i].Engine {
+				return []place.Candidate{c}, nil
+			}
+		}
+	}
+	return chain, nil
+}
+
+// unplaced settles a message that nobody can take, saying why of each engine.
+func (o *owner) unplaced(ctx context.Context, m store.Message, chain []place.Candidate, ch place.Choice) error {
+	status, why := run.Blocked, "no engine is named"
+	for i, x := range ch.Out {
+		if i == 0 {
+			why = fmt.Sprintf("%s: %s", x.Engine, x.Why)
+		} else {
+			why += fmt.Sprintf("; %s: %s", x.Engine, x.Why)
+		}
+	}
+	if out := func() bool {
+		for _, c := range chain {
+			if !c.SignedOut {
+				return false
+			}
+		}
+		return len(chain) > 0
+	}(); out {
+		status = run.NeedSignIn
+	}
+	end := run.Settle{Status: status, Text: "no engine can serve", Hint: why}
+	d := run.Decision{At: time.Now(), Event: "placed", What: "no engine can serve", Why: why, Out: ch.Out}
+	err := o.Store.InTx(ctx, func(tx *store.Tx) error {
+		if err := tx.SettleMessage(ctx, m.ID, end); err != nil {
+			return err
+		}
+		return tx.AddDecision(ctx, o.thread.ID, d)
+	})
+	if err != nil {
+		return err
+	}
+	o.decided(d)
+	o.finished("", end)
+	return nil
+}
+
+// decide is the whole of record-before-act: it reads the run and the facts,
+// steps, and writes state, effects and decision in one transaction.
+func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen facts) (run.State, []run.Effect, error) {
+	// What was decided must be written even when its user has just given up.
+	ctx = context.WithoutCancel(ctx)
+	var after run.State
+	var effects []run.Effect
+	write := func(tx *store.Tx) error {
+		before, version, err := tx.Run(ctx, id)
+		if err != nil {
+			return err
+		}
+		f, err := o.facts(ctx, tx, before, seen)
+		if err != nil {
+			return err
+		}
+		after, effects = run.Step(before, e, f)
+		if len(effects) == 0 && reflect.DeepEqual(before, after) {
+			return nil
+		}
+		if err := tx.PutRun(ctx, after, version); err != nil {
+			return err
+		}
+		return o.record(ctx, tx, after, effects)
+	}
+	for try := 0; ; try++ {
+		err := o.Store.InTx(ctx, write)
+		if errors.Is(err, store.ErrStale) && try < 5 {
+			continue // Step is pure: load again, step again
+		}
+		if err != nil {
+			return after, nil, fmt.Errorf("%s: %w", id, err)
+		}
+		o.tell(after, effects)
+		return after, effects, nil
+	}
+}
+
+// record writes what Step returned beside the state.
+func (o *owner) record(ctx context.Context, tx *store.Tx, s run.State, effects []run.Effect) error {
+	for _, e := range effects {
+		var err error
+		switch e := e.(type) {
+		case run.Dispatch:
+			err = o.box.Enqueue(ctx, tx, e)
+		case run.Create:
+			err = tx.AddRun(ctx, e.Run)
+		case run.Announce:
+			err = tx.AddItem(ctx, item(s, "announcement", map[string]string{"text": e.Text}))
+		case run.Hold:
+			err = tx.HoldLimit(ctx, e.Limit)
+		case run.Lift:
+			err = tx.LiftLimit(ctx, e.Engine)
+		case run.Settle:
+			err = tx.SettleMessage(ctx, s.Message, e)
+		case run.Decide:
+			err = tx.AddDecision(ctx, s.Thread, e.Decision)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell passes on what is now on record: to the log, and to whoever listens.
+func (o *owner) tell(s run.State, effects []run.Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case run.Decide:
+			o.decided(e.Decision)
+		case run.Announce:
+			o.Feed(Event{Event: "announcement", At: time.Now(), Thread: s.Thread, Run: s.ID, Text: e.Text})
+		case run.Create:
+			o.Feed(Event{
+				Event: "failover", At: time.Now(), Thread: s.Thread, Run: e.Run.ID,
+				FromEngine: s.Engine.String(), ToEngine: e.Run.Engine.String(), Why: s.Claim.Why,
+			})
+		case run.Hold:
+			ev := Event{Event: "limit", At: time.Now(), Thread: s.Thread, Run: s.ID, Engine: e.Limit.Engine.String(), Cause: e.Limit.Cause.String()}
+			ev.reset(e.Limit.Reset)
+			o.Feed(ev)
+		case run.Settle:
+			o.finished(s.ID, e)
+		case run.Dispatch, run.Lift:
+		}
+	}
+}
+
+func (o *owner) finished(id paceline.RunID, e run.Settle) {
+	exit := Exit(e.Status)
+	ev := Event{
+		Event: "finished", At: time.Now(), Thread: o.thread.ID, Run: id,
+		Status: e.Status.String(), Exit: &exit, Text: e.Text, Hint: e.Hint,
+	}
+	ev.reset(e.Reset)
+	o.Feed(ev)
+}
+
+// Exit is the exit code of a settled message.
+func Exit(s run.Status) int {
+	switch s {
+	case run.Answered:
+		return 0
+	case run.Blocked:
+		return 3
+	case run.NeedSignIn:
+		return 4
+	case run.NeedPerson:
+		return 5
+	case run.Halted:
+		return 130
+	case run.Broke, run.Unsettled:
+	}
+	return 1
+}
+
+func (o *owner) decided(d run.Decision) {
+	o.Log.LogAttrs(context.Background(), slog.LevelInfo, "decided",
+		slog.String(logkey.Thread, string(o.thread.ID)), slog.String(logkey.Run, string(d.Run)),
+		slog.String(logkey.Event, d.Event), slog.String(logkey.From, d.From.String()), slog.String(logkey.To, d.To.String()),
+		slog.String(logkey.What, d.What), slog.String(logkey.Why, d.Why))
+}
+
+// announce puts a line of ours into the thread, outside of a decision.
+func (o *owner) announce(ctx context.Context, id paceline.RunID, text string) {
+	s := run.State{ID: id, Thread: o.thread.ID}
+	err := o.Store.InTx(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		return tx.AddItem(ctx, item(s, "announcement", map[string]string{"text": text}))
+	})
+	if err != nil {
+		o.Log.LogAttrs(ctx, slog.LevelWarn, "announcement not kept", slog.Any(logkey.Error, err))
+	}
+	o.Feed(Event{Event: "announcement", At: time.Now(), Thread: o.thread.ID, Run: id, Text: text})
+}
+
+// dispatch performs a pending claim, here and now: the job that was written
+// with it is for the case that this process does not live to do it.
+func (o *owner) dispatch(ctx context.Context, r run.State) error {
+	chain, err := o.candidates(ctx)
+	if err == nil {
+		point("during-dispatch")
+		next := paceline.RunID(store.NewID("r"))
+		_, _, err = o.decide(ctx, r.ID, run.DispatchDue{Next: next}, facts{chain: chain})
+	}
+	if err == nil {
+		point("after-tx2")
+		return nil
+	}
+	// The attempt is counted, so that the claim ends in any case.
+	if _, _, e := o.decide(ctx, r.ID, run.DispatchRefused{Why: "the store refused it"}, facts{chain: chain}); e != nil {
+		return errors.Join(err, e)
+	}
+	return nil
+}

@@ -20,12 +20,12 @@ var reserved = []string{"PACELINE_RUN", "PACELINE_STATE", "PACELINE_CONFIG"}
 func environment(environ []string, known []string, home string) layer {
 	out := newLayer()
 	for name, text := range ours(environ) {
-		at := origin{layer: LayerEnv, name: name}
+		at := origin{layer: LayerEnv, name: spell([]string{name})}
 		path := envPath(name, known)
 		k, what, _ := lookup(path)
 		if what != leaf || name != strings.ToUpper(name) {
 			if f := strange(name, path, what, known); f != nil {
-				out.problems = append(out.problems, at.problem(name, *f))
+				out.problems = append(out.problems, at.problem(at.name, *f))
 			}
 			continue
 		}
@@ -90,16 +90,18 @@ func strange(name string, path []string, what found, known []string) *fault {
 		return &fault{name + " names a group of keys, not a key",
 			fmt.Sprintf("put two underscores before the key, as in %s__%s", name, envPart(below(path)[0]))}
 	}
-	near := Nearest(name, append(envNames(path, known), reserved...))
+	// Without the prefix, which would make everything of ours resemble it.
+	var rests []string
+	for _, n := range append(envNames(path, known), reserved...) {
+		rests = append(rests, strings.TrimPrefix(n, prefix))
+	}
+	near := Nearest(strings.ToUpper(strings.TrimPrefix(name, prefix)), rests)
 	if near == "" && !strings.Contains(name, "__") {
 		return nil
 	}
-	f := &fault{what: "unknown variable " + strconv.Quote(name)}
-	if bare(name) {
-		f.what = "unknown variable " + name
-	}
+	f := &fault{what: "unknown variable " + spell([]string{name})}
 	if near != "" {
-		f.hint = "did you mean " + near + "?"
+		f.hint = "did you mean " + spell([]string{prefix + near}) + "?"
 	}
 	return f
 }
@@ -127,8 +129,8 @@ func envNames(path, known []string) []string {
 func (l *layer) typed(s setting, text string, home string) {
 	var err error
 	switch s.key.kind {
-	case flag:
-		s.value.flag, err = strconv.ParseBool(text)
+	case truth:
+		s.value.truth, err = strconv.ParseBool(text)
 	case number:
 		s.value.number, err = strconv.Atoi(text)
 	case list:

@@ -207,8 +207,8 @@ func (r *reading) value(s setting, n *unstable.Node) (v value, ok bool) {
 	switch {
 	case s.key.kind == text && n.Kind == unstable.String:
 		v.text, ok = string(n.Data), true
-	case s.key.kind == flag && n.Kind == unstable.Bool:
-		v.flag, ok = bytes.Equal(n.Data, []byte("true")), true
+	case s.key.kind == truth && n.Kind == unstable.Bool:
+		v.truth, ok = bytes.Equal(n.Data, []byte("true")), true
 	case s.key.kind == number && n.Kind == unstable.Integer:
 		i, err := strconv.ParseInt(string(n.Data), 0, 32)
 		v.number, ok = int(i), err == nil

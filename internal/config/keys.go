@@ -13,7 +13,7 @@ type kind uint8
 
 const (
 	text kind = iota
-	flag
+	truth
 	number
 	list
 )
@@ -57,8 +57,8 @@ var keys = []key{
 	{name: "chain.default", kind: list, clean: engine,
 		set: func(p *Policy, _ string, v value) { p.Chain = engines(v.texts()) }},
 
-	{name: "fallback.enabled", kind: flag, rule: narrow,
-		set: func(p *Policy, _ string, v value) { p.Fallback.Enabled = v.flag }},
+	{name: "fallback.enabled", kind: truth, rule: narrow,
+		set: func(p *Policy, _ string, v value) { p.Fallback.Enabled = v.truth }},
 	{name: "fallback.max_hops", kind: number, rule: narrow,
 		set: func(p *Policy, _ string, v value) { p.Fallback.MaxHops = v.number }},
 	{name: "fallback.weaker", rule: narrow, words: weakerNames,
@@ -90,8 +90,8 @@ var keys = []key{
 		set: account(func(a *paceline.Account, v value) { a.KeyCmd = v.text })},
 	{name: "accounts.*.base_url", clean: endpoint, secret: true, shown: hostPort,
 		set: account(func(a *paceline.Account, v value) { a.BaseURL = v.text })},
-	{name: "accounts.*.enabled", kind: flag,
-		set: account(func(a *paceline.Account, v value) { a.Disabled = !v.flag })},
+	{name: "accounts.*.enabled", kind: truth,
+		set: account(func(a *paceline.Account, v value) { a.Disabled = !v.truth })},
 	{name: "accounts.*.capacity", words: capacityNames,
 		set: func(p *Policy, name string, v value) {
 			if v.text == CapacityFull.String() {

@@ -72,7 +72,7 @@ func (s setting) name() string {
 type value struct {
 	text   string
 	number int
-	flag   bool
+	truth  bool
 	list   []item
 }
 

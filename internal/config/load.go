@@ -70,9 +70,8 @@ func resolve(user, repo layer, s Sources) (Policy, []Shown, Problems) {
 	env := environment(s.Environ, slices.Concat(known, harnesses), s.Home)
 	known = slices.Concat(known, slices.Sorted(maps.Keys(env.names)), harnesses)
 	slices.Sort(known)
-	layers := []layer{defaults(slices.Compact(known)), user, repo, env, flags(s.Flags, s.Home)}
-	m, problems := merge(layers...)
-	if !slices.ContainsFunc(layers, func(l layer) bool { return l.broken }) {
+	m, problems := merge(defaults(slices.Compact(known)), user, repo, env, flags(s.Flags, s.Home))
+	if !user.broken { // else what is named may well be declared
 		problems = append(problems, m.validate()...)
 	}
 	if len(problems) > 0 {

@@ -124,8 +124,8 @@ func undeclared(name string, at origin, l layer) Problems {
 // width orders the values of a key that a repository's file may narrow.
 func width(k *key, v value) int {
 	switch k.kind {
-	case flag:
-		if v.flag {
+	case truth:
+		if v.truth {
 			return 1
 		}
 		return 0

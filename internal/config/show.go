@@ -67,8 +67,8 @@ func (s setting) show() Shown {
 // literal writes a value as a file would, or as much of it as may be shown.
 func literal(k *key, v value) string {
 	switch k.kind {
-	case flag:
-		return strconv.FormatBool(v.flag)
+	case truth:
+		return strconv.FormatBool(v.truth)
 	case number:
 		return strconv.Itoa(v.number)
 	case list:

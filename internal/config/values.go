@@ -47,7 +47,7 @@ func (l *layer) take(s setting, home string) {
 		if s.value.number < 0 {
 			l.spoil(s, s.at, &fault{s.spelt() + " must not be negative", ""})
 		}
-	case flag:
+	case truth:
 	}
 	if len(l.problems) == bad {
 		l.settings = append(l.settings, s)

@@ -20,7 +20,7 @@ func (x *exchange) anthropic() {
 		switch {
 		case x.req.Main:
 			x.answerMessages(x.answer())
-		case x.req.Prompt != "" && strings.HasPrefix(strings.TrimSpace(x.req.Prompt), summing):
+		case strings.Contains(x.req.Prompt, summing):
 			x.message("end_turn", textBlock("<summary>What was done so far.</summary>", 1))
 		default:
 			x.message("end_turn", textBlock("ok", 1))
@@ -49,9 +49,9 @@ func (x *exchange) anthropic() {
 	}
 }
 
-// summing is how the program's own request for a summary of a conversation
-// begins, which is not anybody's prompt.
-const summing = "Your task is to create a detailed summary of the conversation"
+// summing is in the program's own request for a summary of a conversation,
+// which is not anybody's prompt.
+const summing = "\nYour task is to create a detailed summary of the conversation so far"
 
 // readMessages fills in the request. Work is asked for with tools; what comes
 // without them is a title, a quota probe or the like.
@@ -81,7 +81,7 @@ func (x *exchange) readMessages() {
 		}
 	}
 	r.note(history)
-	r.Main = len(r.Tools) > 0 && !strings.HasPrefix(strings.TrimSpace(r.Prompt), summing)
+	r.Main = len(r.Tools) > 0 && !strings.Contains(r.Prompt, summing)
 	if r.Conversation != "" {
 		r.key = strings.Join([]string{r.Conversation, strconv.Itoa(len(messages)), strconv.Itoa(len(r.Prompts)), r.Prompt}, "\x00")
 	}
@@ -131,7 +131,9 @@ func (x *exchange) answerMessages(a Answer) {
 func (x *exchange) failMessages(a Answer) {
 	switch a := a.(type) {
 	case UsageLimit:
-		if a.After != "" { // no headers can tell it any more
+		if a.After != "" && x.streamed() {
+			// No headers can tell it any more: the program asks again, without
+			// a stream, and is then told properly.
 			x.begun(a.After)
 			x.event("error", anthropicError("rate_limit_error", overLimit))
 			return
@@ -278,7 +280,7 @@ func inputOf(input any) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	b, err := json.Marshal(input)
-	if err != nil {
+	if err != nil || string(b) == "null" {
 		return json.RawMessage("{}")
 	}
 	return b

@@ -36,10 +36,10 @@ func (x *exchange) openai() {
 		x.status(http.StatusOK, x.whamUsage())
 	case strings.HasSuffix(path, "/wham/accounts/check"):
 		x.status(http.StatusOK, map[string]any{"accounts": []any{}, "default_account_id": nil, "account_ordering": []any{}})
-	case path == "/v1/models":
+	case path == "/v1/models": // "models" is Codex's own list: empty, it keeps to the one that it was built with
 		x.status(http.StatusOK, map[string]any{
-			"object": "list",
-			"data":   []any{map[string]any{"id": fakeModel, "object": "model", "created": 1780000000, "owned_by": "openai"}},
+			"object": "list", "models": []any{},
+			"data": []any{map[string]any{"id": fakeModel, "object": "model", "created": 1780000000, "owned_by": "openai"}},
 		})
 	default: // plugins, settings, profiles: there are none
 		x.status(http.StatusNotFound, map[string]any{"detail": "Not Found"})

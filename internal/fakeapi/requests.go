@@ -11,9 +11,9 @@ import (
 
 // Request is what a program asked, without its secrets.
 type Request struct {
-	Vendor  Vendor
+	Vendor  Vendor // "" is neither's: a probe, or a CONNECT
 	Method  string
-	Path    string // without the query
+	Path    string // without the query; of a CONNECT, the host that was wanted
 	At      time.Time
 	Model   string
 	Prompt  string   // the last user text
@@ -110,11 +110,18 @@ func authKind(h http.Header) string {
 	return "none"
 }
 
-// inserted are the heads of what the programs put into a user's mouth: notes
-// about the place they run in, which nobody prompted.
+// inserted are the heads of what the programs put into a user's mouth next to
+// the prompt: notes about the place they run in.
 var inserted = []string{
 	"<system-reminder>", "<environment_context>", "<user_instructions>", "# AGENTS.md instructions",
-	"<subagent_notification>", "<turn_aborted>", "<skill>", "<permissions instructions>",
+	"<subagent_notification>", "<turn_aborted>", "<skill>", "<permissions instructions>", "<local-command-", "<command-name>",
+}
+
+// resumed are the heads of what the programs say to themselves, as the user, to
+// go on with a turn that is under way: after a summary, a cut or a hook.
+var resumed = []string{
+	"This session is being continued from a previous conversation", "Another language model started to solve this problem",
+	"Your response above was cut off", "Output token limit hit", "Stop hook feedback",
 }
 
 // entry is one entry of a history, whichever vendor's words it was told in.
@@ -127,12 +134,14 @@ type entry struct {
 func (r *Request) note(history []entry) {
 	for _, e := range history {
 		text := strings.TrimSpace(e.text)
-		if e.user && slices.ContainsFunc(inserted, func(head string) bool { return strings.HasPrefix(text, head) }) {
-			continue
-		}
-		if r.Opens = e.user; e.user {
+		begins := func(head string) bool { return strings.HasPrefix(text, head) }
+		switch {
+		case !e.user, slices.ContainsFunc(resumed, begins):
+			r.Opens = false
+		case slices.ContainsFunc(inserted, begins):
+		default:
+			r.Opens, r.Prompt = true, e.text
 			r.Prompts = append(r.Prompts, e.text)
-			r.Prompt = e.text
 		}
 	}
 }

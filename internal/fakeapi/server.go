@@ -122,12 +122,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := readBody(r)
 	x.body = body
-	switch path := r.URL.Path; {
-	case strings.HasPrefix(path, "/v1/messages"), strings.HasPrefix(path, "/api/"), r.Header.Get("Anthropic-Version") != "":
-		x.req.Vendor = Anthropic
-	case strings.HasPrefix(path, "/v1/"), strings.HasPrefix(path, "/backend-api/"), strings.HasPrefix(path, "/oauth/"):
-		x.req.Vendor = OpenAI
-	}
+	x.req.Vendor = vendorOf(r)
 	switch {
 	case err != nil:
 		x.begin()
@@ -140,6 +135,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		x.begin()
 		x.status(http.StatusOK, map[string]any{})
 	}
+}
+
+// vendorOf tells whose API is asked; "" is neither's.
+func vendorOf(r *http.Request) Vendor {
+	switch path := r.URL.Path; {
+	case strings.HasPrefix(path, "/v1/messages"), strings.HasPrefix(path, "/api/"), r.Header.Get("Anthropic-Version") != "":
+		return Anthropic
+	case strings.HasPrefix(path, "/v1/"), strings.HasPrefix(path, "/backend-api/"), strings.HasPrefix(path, "/oauth/"):
+		return OpenAI
+	}
+	return ""
 }
 
 // readBody undoes the encodings that the standard library knows. Codex packs

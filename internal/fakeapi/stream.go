@@ -50,7 +50,8 @@ func (x *exchange) raw(kind, data string) {
 
 func (x *exchange) flush() { _ = http.NewResponseController(x.w).Flush() }
 
-// pause waits between two events, and not past the end of either side.
+// pause waits between two events; where either side ends meanwhile, so does the
+// answer.
 func (x *exchange) pause(d time.Duration) {
 	if d <= 0 {
 		return
@@ -59,9 +60,11 @@ func (x *exchange) pause(d time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return
 	case <-x.r.Context().Done():
 	case <-x.s.ctx.Done():
 	}
+	x.drop()
 }
 
 // hang keeps the connection open and says nothing until either side ends.

@@ -375,6 +375,14 @@ func TestTheZeroPolicyIsTheSafeOne(t *testing.T) {
 	}
 }
 
+func TestWithoutAHomeThereIsNoTilde(t *testing.T) {
+	_, _, problems := resolve(newLayer(), newLayer(), Sources{Environ: []string{"PACELINE_ACCOUNTS__CODEX__HOME=~/x"}})
+	want := []string{`environment: PACELINE_ACCOUNTS__CODEX__HOME is "~/x", and no home directory is known | write the path in full`}
+	if diff := cmp.Diff(want, told(problems)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestNamesAreInOrder(t *testing.T) {
 	got := said{user: office}.policy(t).Names()
 	if diff := cmp.Diff([]string{"claude", "codex", "office"}, got); diff != "" {

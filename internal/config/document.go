@@ -80,7 +80,7 @@ func presentable(line string) (shown string, whole bool) {
 		return line, true
 	case !set:
 		return "", false // a part of some longer value
-	case strings.ContainsAny(after, "={"):
+	case strings.Contains(after, "="): // more than one setting
 		return before + "=", false
 	case open(head):
 		return line, true

@@ -34,12 +34,20 @@ func (p Problem) Error() string {
 // Problems are all that is wrong, in the order of the layers and their lines.
 type Problems []Problem
 
-// Error tells each problem with its excerpt and its hint, as people read it.
+// most is how many problems are told in full. A file that has more is not a
+// configuration at all.
+const most = 25
+
+// Error tells the problems with their excerpts and hints, as people read them.
 func (ps Problems) Error() string {
 	var b strings.Builder
 	for i, p := range ps {
 		if i > 0 {
 			b.WriteByte('\n')
+		}
+		if i == most {
+			fmt.Fprintf(&b, "and %d more", len(ps)-most)
+			break
 		}
 		b.WriteString(p.Error())
 		if p.Excerpt != "" {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -387,6 +388,14 @@ environment: PACELINE_MODE "x" is not one of read, ask, edit, full`
 	var one Problem
 	if !errors.As(err, &one) || one.Key != "moed" {
 		t.Errorf("errors.As gives %+v", one)
+	}
+	var many strings.Builder
+	for i := range 42 {
+		fmt.Fprintf(&many, "k%d = 1\n", i)
+	}
+	_, _, problems = said{user: many.String()}.resolve()
+	if got := problems.Error(); !strings.HasSuffix(got, "\nand 17 more") || strings.Count(got, "unknown key") != 25 {
+		t.Errorf("of %d problems it tells\n%s", len(problems), got)
 	}
 	if got := (Problem{What: "it is so"}).Error(); got != "it is so" {
 		t.Errorf("a problem without a place reads %q", got)

@@ -35,7 +35,12 @@ func (x *exchange) openai() {
 	case strings.HasSuffix(path, "/wham/usage"):
 		x.status(http.StatusOK, x.whamUsage())
 	case strings.HasSuffix(path, "/wham/accounts/check"):
-		x.status(http.StatusOK, map[string]any{"accounts": []any{}, "default_account_id": nil, "account_ordering": []any{}})
+		// Without a workspace of its account's, Codex takes itself for signed
+		// out. The origin has to be one of TLS; a provider of its own ignores it.
+		x.status(http.StatusOK, map[string]any{"accounts": []any{map[string]any{
+			"id": fakeAccount, "name": "fake", "plan_type": "plus", "structure": "personal",
+			"workspace_backend_origin": "https" + strings.TrimPrefix(x.s.url, "http"), "account_routing_override": "NO_CONSTRAINT",
+		}}})
 	case path == "/v1/models": // "models" is Codex's own list: empty, it keeps to the one that it was built with
 		x.status(http.StatusOK, map[string]any{
 			"object": "list", "models": []any{},

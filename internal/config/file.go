@@ -33,7 +33,7 @@ func file(doc *document, home string) layer {
 	}
 	// This also finds keys that are set twice, which the syntax tree alone
 	// does not tell.
-	if err := toml.Unmarshal(doc.text, &map[string]any{}); err != nil {
+	if err := toml.Unmarshal(doc.text, new(any)); err != nil {
 		r.broken(err)
 		return r.out
 	}

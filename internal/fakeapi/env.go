@@ -60,6 +60,9 @@ func (s *Server) CodexEnv(home string) (env []string, err error) {
 model_provider = "scripted"
 check_for_update_on_startup = false
 chatgpt_base_url = %q
+# Nobody's keyring is asked.
+cli_auth_credentials_store = "file"
+mcp_oauth_credentials_store = "file"
 
 [analytics]
 enabled = false

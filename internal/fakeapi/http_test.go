@@ -72,7 +72,7 @@ func said(role, text string) obj {
 	return obj{"role": role, "content": []obj{{"type": "text", "text": text}}}
 }
 
-// asked is a main request as Claude Code makes them: its own note first, then
+// askClaude makes a main request as Claude Code does: its own note first, then
 // the history.
 func askClaude(t *testing.T, s *Server, session string, history ...obj) (reply, error) {
 	t.Helper()
@@ -93,7 +93,7 @@ func typed(text string) obj {
 	return obj{"type": "message", "role": "user", "content": []obj{{"type": "input_text", "text": text}}}
 }
 
-// askCodex is a main request as Codex makes them.
+// askCodex makes a main request as Codex does.
 func askCodex(t *testing.T, s *Server, turn string, history ...obj) (reply, error) {
 	t.Helper()
 	input := append([]obj{

@@ -164,7 +164,7 @@ func (r *Reader) limit(f frame) []wire.Event {
 func (r *Reader) request(f frame) []wire.Event {
 	w, says := weighRequest(f)
 	var events []wire.Event
-	if c, ok := ParseControl(f.body); ok && w == working && (c.Subtype == "can_use_tool" || c.Subtype == "elicitation") {
+	if c, ok := ParseControl(f.body); ok && (c.Subtype == "can_use_tool" || c.Subtype == "elicitation") {
 		events = r.within(events)
 		name := c.Tool
 		if name == "" {

@@ -49,6 +49,7 @@ func TestTurns(t *testing.T) {
 		{"F49 a hook before the first turn is in doubt", []string{hook("hook_started", "Setup"), initLine, limitCall, limitEnd, "close"}, "limited / end 1 failed some"},
 		{"F49 an idle hook before the first turn is not", []string{hook("hook_started", "SessionStart"), initLine, limitCall, limitEnd, "close"}, "limited / end 1 failed none"},
 		{"what was printed before the message existed is not its work", []string{`{"type":"telepathy"}`, "expect u1", initLine, limitCall, limitEnd, "close"}, "unknown / limited / end 1 failed none u1"},
+		{"nor the work of a turn after it", []string{`{"type":"telepathy"}`, "expect u1", initLine, endOf("1"), initLine, limitCall, limitEnd, "close"}, "unknown / end 1 completed none u1 / limited / end 2 failed none"},
 		{"F2 what is printed once it is expected is", []string{"expect u1", `{"type":"telepathy"}`, initLine, limitCall, limitEnd, "close"}, "unknown / limited / end 1 failed unknown u1"},
 		{"an earlier turn's background task is not this turn's work", []string{"expect u1", initLine, toolCall, begun, endOf("1"), "expect u2", late, initLine, limitCall, limitEnd, "close"}, "end 1 completed some u1 / limited / end 2 failed none u2"},
 		{"this turn's background task is", []string{"expect u1", initLine, begun, late, limitCall, limitEnd, "close"}, "limited / end 1 failed some u1"},

@@ -73,6 +73,7 @@ func TestWork(t *testing.T) {
 		{"F7 a model's own frame is work even if it names an error", strings.Replace(limitCall, "<synthetic>", "claude-sonnet-5-5", 1), paceline.WorkSome},
 		{"F7 a message that nobody sent is work", `{"type":"user","message":{"content":[{"type":"text","text":"go on"}]}}`, paceline.WorkSome},
 		{"F7 a text that only begins like an interruption is work", `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user] and more"}]}}`, paceline.WorkSome},
+		{"F7 a tool's result beside an interruption's mark is work", `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"},{"type":"tool_result","tool_use_id":"t1"}]}}`, paceline.WorkSome},
 		{"F7 a running tool's heartbeat is work", `{"type":"tool_progress","tool_use_id":"t1-heartbeat-0","heartbeat":true}`, paceline.WorkSome},
 		{"F7 a begun background task is work", `{"type":"system","subtype":"task_started","task_id":"b1","task_type":"local_bash"}`, paceline.WorkSome},
 		{"F7 a tool that was not permitted is work", system("permission_denied"), paceline.WorkSome},
@@ -110,6 +111,8 @@ func TestWork(t *testing.T) {
 		{"F2 a frame without a type makes work unknown", `{"subtype":"status"}`, paceline.WorkUnknown},
 		{"F2 a body that does not fit makes work unknown", `{"type":"assistant","message":{"content":7}}`, paceline.WorkUnknown},
 		{"F2 a window that does not fit makes work unknown", `{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":"soon"}}`, paceline.WorkUnknown},
+		{"F2 half of a harmless frame makes work unknown", `{"type":"keep_alive","x":`, paceline.WorkUnknown},
+		{"F2 a window without a status makes work unknown", `{"type":"rate_limit_event","rate_limit_info":{}}`, paceline.WorkUnknown},
 		{"F2 a blank line is no frame", "  ", paceline.WorkNone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -165,9 +168,11 @@ func TestEvidenceNamesUnknownFrame(t *testing.T) {
 		t.Error(diff)
 	}
 	// A kind may be anything that was printed, so it is only repeated as a word.
-	got = of(replay(New(), `{"type":"my secret is hunter2"}`), wire.Unknown)[0]
-	if got.Name != "?" {
-		t.Errorf("the name of what has no name is %q", got.Name)
+	for _, typ := range []string{"my secret is hunter2", strings.Repeat("x", 65)} {
+		got = of(replay(New(), fmt.Sprintf(`{"type":%q}`, typ)), wire.Unknown)[0]
+		if got.Name != "?" {
+			t.Errorf("the name of what has no name is %q", got.Name)
+		}
 	}
 }
 
@@ -179,6 +184,7 @@ func TestHarmless(t *testing.T) {
 	}{
 		{"F2 a listed unknown kind is not work", "system/seance", system("seance"), paceline.WorkNone},
 		{"F2 a tool call cannot be listed away", "assistant", toolCall, paceline.WorkSome},
+		{"F2 a background task cannot be listed away", "system/task_started", system("task_started"), paceline.WorkSome},
 		{"F2 a body that does not fit cannot be listed away", "assistant", `{"type":"assistant","message":{"content":7}}`, paceline.WorkUnknown},
 		{"F2 garbage cannot be listed away", "unreadable", "garbage", paceline.WorkUnknown},
 		{"F2 what has no name cannot be listed away", "?", `{"type":"a b"}`, paceline.WorkUnknown},

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/run"
+)
+
+// Message is a message and how it ended.
+type Message struct {
+	paceline.Message
+	Status  run.Status     `json:"status"`
+	Outcome string         `json:"outcome,omitempty"` // for people: what happened
+	Hint    string         `json:"hint,omitempty"`    // what to try
+	Reset   paceline.Reset `json:"reset,omitzero"`    // when it could go on
+	Settled time.Time      `json:"settled,omitzero"`  // zero while it is open
+}
+
+// settlement is what a row keeps of a run.Settle besides its status.
+type settlement struct {
+	Text  string         `json:"text,omitempty"`
+	Hint  string         `json:"hint,omitempty"`
+	Reset paceline.Reset `json:"reset,omitzero"`
+}
+
+const messageColumns = `id, thread, kind, sender, text, uuid, at, opener, status, settlement, settled_at`
+
+func scanMessage(row scanner) (Message, error) {
+	var m Message
+	var text []byte
+	var at, settled Millis
+	var end JSON[settlement]
+	err := row.Scan(&m.ID, &m.Thread, word{&m.Kind}, &m.Sender, &text, &m.UUID, &at, &m.Opener, word{&m.Status}, &end, &settled)
+	m.Text, m.At, m.Settled = string(text), at.Time, settled.Time
+	m.Outcome, m.Hint, m.Reset = end.V.Text, end.V.Hint, end.V.Reset
+	return m, err
+}
+
+// AddMessage accepts a message once. Where its id was accepted before, nothing
+// changes, and the row of then is returned with accepted false.
+func (t *Tx) AddMessage(ctx context.Context, m paceline.Message) (row Message, accepted bool, err error) {
+	what := "add message " + string(m.ID)
+	row, err = one(t.tx.QueryRowContext(ctx, `INSERT INTO messages (`+messageColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0)
+		ON CONFLICT (id) DO NOTHING RETURNING `+messageColumns,
+		m.ID, m.Thread, m.Kind.String(), readable(m.Sender), []byte(m.Text), m.UUID, Millis{m.At}, m.Opener,
+		run.Unsettled.String(), JSON[settlement]{}), what, scanMessage)
+	if errors.Is(err, ErrNotFound) {
+		row, err = t.Message(ctx, m.ID)
+		return row, false, err
+	}
+	if err != nil {
+		return row, false, err
+	}
+	if err := t.touch(ctx, m.Thread); err != nil {
+		return row, false, fmt.Errorf("%s: %w", what, err)
+	}
+	return row, true, nil
+}
+
+// SettleMessage ends a message. It ends once: the first settlement stands, and
+// a later one changes nothing.
+func (t *Tx) SettleMessage(ctx context.Context, id paceline.MessageID, e run.Settle) error {
+	ok, err := changed(t.tx.ExecContext(ctx, `UPDATE messages SET status = $1, settlement = $2, settled_at = $3
+		WHERE id = $4 AND status = $5`,
+		e.Status.String(), JSON[settlement]{settlement{e.Text, e.Hint, e.Reset}}, Millis{t.now}, id, run.Unsettled.String()))
+	if err != nil {
+		return fmt.Errorf("settle message %s: %w", id, err)
+	}
+	m, err := t.Message(ctx, id)
+	if err != nil || !ok {
+		return err
+	}
+	if err := t.touch(ctx, m.Thread); err != nil {
+		return fmt.Errorf("settle message %s: %w", id, err)
+	}
+	return nil
+}
+
+// Message reads a message as the transaction sees it.
+func (t *Tx) Message(ctx context.Context, id paceline.MessageID) (Message, error) {
+	return message(ctx, t.tx, id)
+}
+
+// Message reads one message, or ErrNotFound.
+func (s *Store) Message(ctx context.Context, id paceline.MessageID) (Message, error) {
+	m, err := message(ctx, s.d.Read, id)
+	return explained(s, m, err)
+}
+
+func message(ctx context.Context, q queryer, id paceline.MessageID) (Message, error) {
+	return one(q.QueryRowContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE id = $1`, id), "message "+string(id), scanMessage)
+}
+
+// Messages lists a thread's messages in the order in which they were accepted.
+func (s *Store) Messages(ctx context.Context, id paceline.ThreadID) ([]Message, error) {
+	ms, err := all(ctx, s.d.Read, "list messages of "+string(id), scanMessage,
+		`SELECT `+messageColumns+` FROM messages WHERE thread = $1 ORDER BY seq`, id)
+	return explained(s, ms, err)
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/paceline/paceline"
+)
+
+// Thread is a durable conversation about one working tree.
+type Thread struct {
+	ID    paceline.ThreadID `json:"id"`
+	Dir   string            `json:"dir"`  // where its children work; absolute, byte for byte
+	Tree  string            `json:"tree"` // the root that Dir belongs to
+	Title string            `json:"title"`
+	Mode  paceline.Mode     `json:"mode"`
+	Chain []paceline.Engine `json:"chain"`
+	// Policy is what was resolved when the thread began. The store does not look
+	// inside.
+	Policy   json.RawMessage `json:"policy,omitempty"`
+	Archived bool            `json:"archived,omitempty"`
+	Created  time.Time       `json:"created"`
+	Updated  time.Time       `json:"updated"` // when a message last came in or was settled
+}
+
+// SetPolicy keeps v as the thread's policy.
+func (t *Thread) SetPolicy(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("policy of %s: %w", t.ID, err)
+	}
+	t.Policy = b
+	return nil
+}
+
+// DecodePolicy fills in v from the thread's policy.
+func (t Thread) DecodePolicy(v any) error {
+	if err := json.Unmarshal(t.Policy, v); err != nil {
+		return fmt.Errorf("policy of %s: %w", t.ID, err)
+	}
+	return nil
+}
+
+const threadColumns = `id, dir, tree, title, mode, chain, policy, archived, created_at, updated_at`
+
+func scanThread(row scanner) (Thread, error) {
+	var t Thread
+	var dir, tree, title []byte
+	var chain JSON[[]paceline.Engine]
+	var policy JSON[json.RawMessage]
+	var created, updated Millis
+	err := row.Scan(&t.ID, &dir, &tree, &title, word{&t.Mode}, &chain, &policy, &t.Archived, &created, &updated)
+	t.Dir, t.Tree, t.Title = string(dir), string(tree), string(title)
+	t.Chain, t.Policy, t.Created, t.Updated = chain.V, policy.V, created.Time, updated.Time
+	return t, err
+}
+
+// AddThread adds a thread.
+func (t *Tx) AddThread(ctx context.Context, th Thread) error {
+	_, err := t.tx.ExecContext(ctx, `INSERT INTO threads (`+threadColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		th.ID, []byte(th.Dir), []byte(th.Tree), []byte(th.Title), th.Mode.String(), JSON[[]paceline.Engine]{th.Chain},
+		JSON[json.RawMessage]{th.Policy}, th.Archived, Millis{th.Created}, Millis{th.Updated})
+	if err != nil {
+		return fmt.Errorf("add thread %s: %w", th.ID, err)
+	}
+	return nil
+}
+
+// ArchiveThread puts a thread aside. Doing it again changes nothing.
+func (t *Tx) ArchiveThread(ctx context.Context, id paceline.ThreadID) error {
+	ok, err := changed(t.tx.ExecContext(ctx, `UPDATE threads SET archived = $1, updated_at = $2 WHERE id = $3`, true, Millis{t.now}, id))
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("archive thread %s: %w", id, err)
+	}
+	return nil
+}
+
+// touch moves a thread to the front of the list.
+func (t *Tx) touch(ctx context.Context, id paceline.ThreadID) error {
+	_, err := t.tx.ExecContext(ctx, `UPDATE threads SET updated_at = $1 WHERE id = $2 AND updated_at < $1`, Millis{t.now}, id)
+	return err
+}
+
+// Thread reads a thread as the transaction sees it.
+func (t *Tx) Thread(ctx context.Context, id paceline.ThreadID) (Thread, error) {
+	return thread(ctx, t.tx, id)
+}
+
+// Thread reads one thread, or ErrNotFound.
+func (s *Store) Thread(ctx context.Context, id paceline.ThreadID) (Thread, error) {
+	th, err := thread(ctx, s.d.Read, id)
+	return explained(s, th, err)
+}
+
+func thread(ctx context.Context, q queryer, id paceline.ThreadID) (Thread, error) {
+	return one(q.QueryRowContext(ctx, `SELECT `+threadColumns+` FROM threads WHERE id = $1`, id), "thread "+string(id), scanThread)
+}
+
+// Threads lists every thread, the one that changed last first.
+func (s *Store) Threads(ctx context.Context) ([]Thread, error) {
+	ths, err := all(ctx, s.d.Read, "list threads", scanThread,
+		`SELECT `+threadColumns+` FROM threads ORDER BY updated_at DESC, seq DESC`)
+	return explained(s, ths, err)
+}
+
+// LastThreadIn reads the thread of a tree that changed last and is not
+// archived, or ErrNotFound.
+func (s *Store) LastThreadIn(ctx context.Context, tree string) (Thread, error) {
+	th, err := one(s.d.Read.QueryRowContext(ctx, `SELECT `+threadColumns+` FROM threads
+		WHERE tree = $1 AND NOT archived ORDER BY updated_at DESC, seq DESC LIMIT 1`, []byte(tree)),
+		"last thread in "+tree, scanThread)
+	return explained(s, th, err)
+}

@@ -83,9 +83,10 @@ func (o *Outbox) Performed(ctx context.Context, tx *store.Tx, id paceline.RunID)
 	return nil
 }
 
-// Start begins to work jobs, until Stop or until ctx ends. A worker looks for
-// jobs all the time, which costs some processor: it is started only where jobs
-// may have been left by somebody. Starting twice is nothing.
+// Start begins to work jobs, until Stop; ctx bounds the starting alone, so that
+// its end cuts no job off. A worker looks for jobs all the time, which costs
+// some processor: it is started only where jobs may have been left by somebody.
+// Starting twice is nothing.
 func (o *Outbox) Start(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,7 +101,7 @@ func (o *Outbox) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the outbox: %w", err)
 	}
-	if err := work.Start(ctx); err != nil {
+	if err := work.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the outbox: %w", err)
 	}
 	o.work = work

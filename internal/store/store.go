@@ -19,6 +19,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -48,10 +49,13 @@ type Dialect struct {
 }
 
 // Store is an open database.
-type Store struct{ d Dialect }
+type Store struct {
+	d     Dialect
+	close func() error
+}
 
 // New returns a Store on an opened and migrated database.
-func New(d Dialect) *Store { return &Store{d: d} }
+func New(d Dialect) *Store { return &Store{d: d, close: sync.OnceValue(d.close)} }
 
 // Path is where the store lies.
 func (s *Store) Path() string { return s.d.Path }
@@ -64,16 +68,18 @@ func (s *Store) DB() *sql.DB { return s.d.Write }
 // ReadDB is the pool that reads.
 func (s *Store) ReadDB() *sql.DB { return s.d.Read }
 
-// Close closes the store. No transaction may be open.
-func (s *Store) Close() error {
+// Close closes the store. No transaction may be open. Closing twice is nothing.
+func (s *Store) Close() error { return s.close() }
+
+func (d Dialect) close() error {
 	var errs []error
-	for _, db := range []*sql.DB{s.d.Read, s.d.Write} {
+	for _, db := range []*sql.DB{d.Read, d.Write} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
 	}
-	if s.d.Close != nil {
-		errs = append(errs, s.d.Close())
+	if d.Close != nil {
+		errs = append(errs, d.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -100,8 +100,7 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, lock *os.File) error {
 	for {
 		// Two that start at once both come by here: whoever does not get to
 		// migrate finds it done.
-		shared := flock(lock, unix.LOCK_SH)
-		if shared {
+		if _, err := os.Stat(f.path); err == nil && flock(lock, unix.LOCK_SH) {
 			v, err := versionsOf(ctx, db)
 			if err != nil {
 				return err
@@ -129,8 +128,11 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, lock *os.File) error {
 
 func flock(f *os.File, how int) bool { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) == nil }
 
-// apply runs what is missing, each migration in a transaction of its own.
+// apply makes the file where it is missing, and runs what is missing in it, each migration in a transaction of its own.
 func (f file) apply(ctx context.Context, db *sql.DB) error {
+	if err := f.create(); err != nil {
+		return err
+	}
 	v, err := versionsOf(ctx, db)
 	if err != nil {
 		return err

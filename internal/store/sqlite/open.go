@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // registers "sqlite"
 
 	"github.com/paceline/paceline/internal/store"
@@ -121,30 +122,46 @@ func (f file) pool(mode, settings string, size int) (*sql.DB, error) {
 	return db, nil
 }
 
-// prepare makes sure that there is a file, that only its owner can read it, and
-// that it lies where SQLite's locks and shared memory work.
+// prepare makes sure that there is a folder, and that the file, where there is
+// one, is a file that we may write and only its owner can read. It is never
+// opened here: closing it again would drop the locks that a connection of this
+// same process may hold on it.
 func (f file) prepare() error {
 	dir := filepath.Dir(f.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	if kind := remote(dir); kind != "" {
-		return f.trouble(store.Remote, fmt.Errorf("%s", kind))
+		return f.trouble(store.Remote, errors.New(kind))
 	}
-	if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
+	info, err := os.Stat(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
 		return f.trouble(store.NotAFile, nil)
 	}
-	// SQLite would make the file with the umask's mode, and its log and shared
-	// memory take the file's.
-	made, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if info.Mode().Perm()&0o077 != 0 {
+		_ = os.Chmod(f.path, 0o600) // some file systems have no modes
+	}
+	// SQLite would open it for reading only, and tell at the first write.
+	return unix.Access(f.path, unix.W_OK)
+}
+
+// create makes an empty file. SQLite would give it the umask's mode, and its
+// log and shared memory take the mode of the file. The caller holds the lock
+// alone, so that nobody has it open yet.
+func (f file) create() error {
+	made, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	defer made.Close()
-	if info, err := made.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return made.Chmod(0o600)
-	}
-	return nil
+	return made.Close()
 }
 
 // look is prepare for a reader.
@@ -159,7 +176,7 @@ func (f file) look() error {
 		return f.trouble(store.NotAFile, nil)
 	}
 	if kind := remote(filepath.Dir(f.path)); kind != "" {
-		return f.trouble(store.Remote, fmt.Errorf("%s", kind))
+		return f.trouble(store.Remote, errors.New(kind))
 	}
 	return nil
 }

@@ -35,23 +35,24 @@ var farFuse = map[string]bool{
 // remote names the network file system that a folder is on; "" where it is on
 // none.
 func remote(dir string) string {
-	var s unix.Statfs_t
-	if unix.Statfs(dir, &s) != nil {
+	var fs unix.Statfs_t
+	var st unix.Stat_t
+	if unix.Statfs(dir, &fs) != nil || unix.Stat(dir, &st) != nil {
 		return "" // what is wrong will show when the file is opened
 	}
-	kind := int64(s.Type) & 0xffffffff
-	if kind != fuse {
+	return network(int64(fs.Type), fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)), func() []byte {
+		mounts, _ := os.ReadFile("/proc/self/mountinfo")
+		return mounts
+	})
+}
+
+// network looks a file system up: by its number, and one in user space by the
+// type that its device dev was mounted with.
+func network(kind int64, dev string, mounts func() []byte) string {
+	if kind &= 0xffffffff; kind != fuse {
 		return far[kind]
 	}
-	var st unix.Stat_t
-	if unix.Stat(dir, &st) != nil {
-		return ""
-	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return ""
-	}
-	if t := mountType(mounts, fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))); farFuse[t] {
+	if t := mountType(mounts(), dev); farFuse[t] {
 		return strings.TrimPrefix(t, "fuse.")
 	}
 	return ""

@@ -79,7 +79,7 @@ func (f file) explain(err error) *store.Trouble {
 // full reports whether the file system has next to no space left.
 func (f file) full() bool {
 	var s unix.Statfs_t
-	return unix.Statfs(filepath.Dir(f.path), &s) == nil && uint64(s.Bavail)*uint64(s.Bsize) < 1<<20
+	return unix.Statfs(filepath.Dir(f.path), &s) == nil && s.Bavail*uint64(s.Bsize) < 1<<20
 }
 
 func (f file) trouble(kind store.TroubleKind, err error) *store.Trouble {

@@ -106,8 +106,11 @@ func (c *Child) first(order []byte) (event, error) {
 	case written != nil:
 		return e, fmt.Errorf("start guard: it took no order: %w", written)
 	}
-	// What it says in such a case is on its standard error, which is ours.
+	// Killed, or broken: then its last words are on standard error. Should it have
+	// started something, that goes the way of its guard.
 	c.control.Close()
+	c.cmd.Wait()
+	Sweep(c.run)
 	said, _ := io.ReadAll(io.LimitReader(c.Stderr, 4<<10))
 	return e, fmt.Errorf("start guard: it ended at once: %s", said)
 }

@@ -23,7 +23,7 @@ import (
 // one that lost its parents, one whose first thread has ended.
 var (
 	writers = strings.Join([]string{
-		`trap "" INT TERM`,
+		`trap "" INT TERM HUP`,
 		"sh -c '" + write("plain") + "' &",
 		"setsid sh -c '" + write("session") + "' &",
 		hidden(write("orphan")),
@@ -35,6 +35,7 @@ var (
 
 func TestP4AFrozenTreeWritesNothing(t *testing.T) {
 	s := order(t, writers)
+	s.Grace = Grace{Interrupt: time.Hour, Term: time.Hour}
 	c := start(t, s)
 	written(t, s.Dir, files...)
 	if err := c.Freeze(); err != nil {
@@ -63,28 +64,60 @@ func TestP4AFrozenTreeWritesNothing(t *testing.T) {
 	}
 }
 
+// served starts an order under a server of its own, which can be killed.
+func served(t *testing.T, s Spec) (srv *exec.Cmd, guard int) {
+	t.Helper()
+	order, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv = exec.Command(self(), "as", "server")
+	srv.Stdin = bytes.NewReader(order)
+	out, err := srv.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		srv.Process.Kill()
+		srv.Wait()
+		eventually(t, "a free lock", func() bool { return !held(t, s) })
+		if _, err := Sweep(s.Run); err != nil {
+			t.Error(err)
+		}
+	})
+	var harness int
+	if _, err := fmt.Fscan(out, &harness, &guard); err != nil {
+		t.Fatal(err)
+	}
+	return srv, guard
+}
+
+func TestP4AFrozenTreeStaysFrozenWhenItsHarnessDies(t *testing.T) {
+	s := order(t, writers)
+	s.Grace = Grace{Interrupt: time.Hour, Term: time.Hour}
+	c := start(t, s)
+	written(t, s.Dir, files...)
+	if err := c.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	before := sizes(s.Dir, files...)
+	unix.Kill(c.Pid(), unix.SIGKILL)
+	if e := c.Wait(); e.Signal != "SIGKILL" || len(e.Stopped) < len(files)-1 {
+		t.Errorf("ended as %+v", e)
+	}
+	if after := sizes(s.Dir, files...); after != before {
+		t.Errorf("frozen, it wrote on: %s, then %s", before, after)
+	}
+}
+
 func TestP4NothingIsWrittenOnceTheLockIsFree(t *testing.T) {
 	for _, frozen := range []bool{false, true} {
 		t.Run(fmt.Sprintf("frozen %t", frozen), func(t *testing.T) {
 			s := order(t, writers)
-			order, err := json.Marshal(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			srv := exec.Command(self(), "as", "server")
-			srv.Stdin = bytes.NewReader(order)
-			out, err := srv.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := srv.Start(); err != nil {
-				t.Fatal(err)
-			}
-			var harness, guard int
-			if _, err := fmt.Fscan(out, &harness, &guard); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { Sweep(s.Run) })
+			srv, guard := served(t, s)
 			written(t, s.Dir, files...)
 			if frozen {
 				if _, err := (tree{root: guard}).freeze(); err != nil {
@@ -92,7 +125,6 @@ func TestP4NothingIsWrittenOnceTheLockIsFree(t *testing.T) {
 				}
 			}
 			srv.Process.Kill()
-			srv.Wait()
 			eventually(t, "a free lock", func() bool { return !held(t, s) })
 			before := sizes(s.Dir, files...)
 			if left := marks(s.Run); len(left) > 0 {
@@ -104,6 +136,26 @@ func TestP4NothingIsWrittenOnceTheLockIsFree(t *testing.T) {
 			}
 			eventually(t, "the guard's own end", func() bool { p, ok := look(guard); return !ok || p.dead() })
 		})
+	}
+}
+
+func TestP4AFrozenTreeStaysFrozenWhenItsGuardIsKilled(t *testing.T) {
+	s := order(t, writers)
+	srv, guard := served(t, s)
+	written(t, s.Dir, files...)
+	if _, err := (tree{root: guard}).freeze(); err != nil {
+		t.Fatal(err)
+	}
+	srv.Process.Signal(unix.SIGSTOP) // it would sweep at once
+	before := sizes(s.Dir, files...)
+	unix.Kill(guard, unix.SIGKILL)
+	tick(t)
+	if after := sizes(s.Dir, files...); after != before {
+		t.Errorf("frozen, it wrote on: %s, then %s", before, after)
+	}
+	swept, err := Sweep(s.Run)
+	if err != nil || len(swept) < len(files)-1 {
+		t.Errorf("swept %v, %v", swept, err)
 	}
 }
 
@@ -133,6 +185,11 @@ func TestAKilledGuardTakesTheHarnessAlongAndASweepTheRest(t *testing.T) {
 	if left := marks(s.Run); len(left) > 0 {
 		t.Errorf("still there: %v", left)
 	}
+	before := sizes(s.Dir, files...)
+	tick(t)
+	if after := sizes(s.Dir, files...); after != before {
+		t.Errorf("swept, it wrote on: %s, then %s", before, after)
+	}
 	if held(t, s) {
 		t.Error("the lock is held by nobody")
 	}
@@ -142,12 +199,17 @@ func TestAKilledGuardTakesTheHarnessAlongAndASweepTheRest(t *testing.T) {
 }
 
 func TestTheHarnessDiesWithItsGuard(t *testing.T) {
-	s := order(t, "")
-	s.Argv = []string{"env", "-i", "sleep", "100"} // without its marker a sweep cannot be what ends it
-	c := start(t, s)
-	eventually(t, "a sleep", func() bool { p, _ := look(c.Pid()); return p.name == "sleep" })
-	unix.Kill(c.cmd.Process.Pid, unix.SIGKILL)
-	eventually(t, "its end", func() bool { p, ok := look(c.Pid()); return !ok || p.dead() })
+	for name, cage := range map[string]*Cage{"free": nil, "caged": {Network: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := order(t, "")
+			s.Argv = []string{"env", "-i", "sleep", "100"} // without its marker a sweep cannot be what ends it
+			s.Cage = cage
+			c := start(t, s)
+			eventually(t, "a sleep", func() bool { p, _ := look(c.Pid()); return p.name == "sleep" })
+			unix.Kill(c.cmd.Process.Pid, unix.SIGKILL)
+			eventually(t, "its end", func() bool { p, ok := look(c.Pid()); return !ok || p.dead() })
+		})
+	}
 }
 
 func TestStopAsksBeforeItKills(t *testing.T) {
@@ -262,6 +324,74 @@ func TestWhatIsLeftInTheBackgroundIsEndedAndNamed(t *testing.T) {
 	}
 }
 
+func TestASuspendedJobLeftBehindHearsThatItIsOver(t *testing.T) {
+	s := order(t, `sleep 105 & read line`)
+	s.Grace = Grace{Interrupt: time.Hour, Term: time.Hour}
+	c := start(t, s)
+	var job proc
+	eventually(t, "a suspended job", func() bool {
+		for _, p := range marks(s.Run) {
+			if p.name == "sleep" {
+				job = p
+				p.signal(unix.SIGSTOP)
+			}
+		}
+		return job.pid > 0 && job.still(0)
+	})
+	c.Stdin.Close()
+	if e := c.Wait(); len(e.Stopped) != 1 || e.Stopped[0].Pid != job.pid {
+		t.Errorf("ended as %+v", e)
+	}
+}
+
+func TestASignalReachesTheProcessMeantOrNobody(t *testing.T) {
+	cmd := exec.Command("sleep", "106")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, ok := look(cmd.Process.Pid)
+	if !ok {
+		t.Fatal("it is not there")
+	}
+	older := p
+	older.born--
+	if err := older.signal(unix.SIGKILL); err != unix.ESRCH {
+		t.Errorf("to an earlier process of that number: %v", err)
+	}
+	if err := p.signal(unix.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err.Error() != "signal: terminated" {
+		t.Error(err)
+	}
+	if err := p.signal(unix.SIGTERM); err != unix.ESRCH {
+		t.Errorf("to the dead: %v", err)
+	}
+}
+
+func TestWithoutTheKernelsListTheTreeIsTheSame(t *testing.T) {
+	s := order(t, writers)
+	c := start(t, s)
+	written(t, s.Dir, files...)
+	if err := c.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	guard := c.cmd.Process.Pid
+	kids := byParent()
+	want := 0
+	for at := []int{guard}; len(at) > 0; at = at[1:] {
+		for _, pid := range kids(at[0]) {
+			at = append(at, pid)
+			if p, ok := look(pid); ok && !p.dead() {
+				want++
+			}
+		}
+	}
+	if got := len((tree{root: guard}).descendants()); got != want || got < len(files) {
+		t.Errorf("%d by the list, %d by their parents", got, want)
+	}
+}
+
 func TestWhatCarriesTheMarkerIsEndedWhereverItLives(t *testing.T) {
 	s := order(t, `read line`)
 	c := start(t, s)
@@ -309,7 +439,7 @@ func TestATreeThatForksIsCaught(t *testing.T) {
 		"a bomb":                          `echo 'n=$1; echo x >>x; [ $n -gt 0 ] && { sh bomb $((n-1)) & setsid sh bomb $((n-1)) & }; while :; do echo x >>x; sleep 0.05; done' >bomb; sh bomb 5`,
 		"a family that does nothing else": `while :; do (echo x >>x; sleep 0.2) & done`,
 	} {
-		for _, how := range []string{"kill", "freeze", "server gone"} {
+		for _, how := range []string{"kill", "freeze", "server gone", "guard killed"} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				s := order(t, script)
 				s.Grace = Grace{}
@@ -328,6 +458,9 @@ func TestATreeThatForksIsCaught(t *testing.T) {
 					kill(t, c)
 				case "kill":
 					kill(t, c)
+				case "guard killed":
+					unix.Kill(c.cmd.Process.Pid, unix.SIGKILL)
+					c.Wait()
 				default:
 					c.tell.Lock()
 					c.control.Close()

@@ -25,10 +25,10 @@ import (
 // and the badly behaved programs that the guard has to end.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "guard" {
-		os.Exit(Main(os.Args[2:]))
+		unix.Exit(Main(os.Args[2:])) // at once: under the race detector os.Exit takes a second
 	}
 	if len(os.Args) > 2 && os.Args[1] == "as" {
-		os.Exit(roles[os.Args[2]](os.Args[3:]))
+		unix.Exit(roles[os.Args[2]](os.Args[3:]))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -125,6 +125,9 @@ func start(t *testing.T, s Spec) *Child {
 			t.Error(err)
 		}
 		c.Stdout.Close()
+		if said, _ := io.ReadAll(c.Stderr); strings.Contains(string(said), "DATA RACE") {
+			t.Errorf("the guard races:\n%s", said)
+		}
 		c.Stderr.Close()
 	})
 	return c

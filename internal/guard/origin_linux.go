@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"syscall"
 
@@ -11,6 +13,9 @@ import (
 // adopt makes us the parent of whatever in the tree loses its own, and keeps
 // every file of ours from it.
 func adopt() error {
+	if _, ok := look(os.Getpid()); !ok {
+		return errors.New("no /proc: the tree could not be seen")
+	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
 	}

@@ -82,7 +82,7 @@ func (s *search) look() (found []proc, sure bool) {
 		if pid == self {
 			continue
 		}
-		env, err := slurp("/proc/" + strconv.Itoa(pid) + "/environ")
+		env, err := environ(pid)
 		if len(env) > 0 {
 			if env = append(append([]byte{0}, env...), 0); bytes.Contains(env, want) {
 				if p, ok := look(pid); ok && !p.dead() {
@@ -108,6 +108,25 @@ func (s *search) look() (found []proc, sure bool) {
 	}
 	s.zombies = zombies
 	return found, sure
+}
+
+// environ is what a process was started with. It is its memory's, and a first
+// thread that has ended has none any more while the others run on in it.
+func environ(pid int) ([]byte, error) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	env, err := slurp(dir + "/environ")
+	if len(env) > 0 || err == unix.EACCES || err == unix.EPERM {
+		return env, err
+	}
+	for _, tid := range numbers(dir + "/task") {
+		if tid == pid {
+			continue
+		}
+		if env, err := slurp(dir + "/task/" + strconv.Itoa(tid) + "/environ"); len(env) > 0 {
+			return env, err
+		}
+	}
+	return env, err
 }
 
 // bare reports whether a process without an environment is one that has none,

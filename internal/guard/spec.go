@@ -1,6 +1,9 @@
 package guard
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Marker is the variable that every process of a run carries, unless it cleared
 // its environment.
@@ -52,6 +55,17 @@ type Ended struct {
 	Signal  string    `json:"signal,omitempty"`  // what killed the harness, e.g. SIGKILL
 	Stopped []Process `json:"stopped,omitempty"` // what the guard had to end besides the harness
 	Lost    bool      `json:"lost,omitempty"`    // the guard was killed; how the harness ended is not known
+}
+
+// String says how the harness ended, for people.
+func (e Ended) String() string {
+	switch {
+	case e.Lost:
+		return "its guard was killed"
+	case e.Signal != "":
+		return "by " + e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Exit)
 }
 
 // The commands on the control pipe, a line each. Its end is a command as well.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func output(t *testing.T, s Spec) (string, Ended) {
@@ -23,27 +25,44 @@ func output(t *testing.T, s Spec) (string, Ended) {
 }
 
 func TestTheHarnessGetsItsEnvironmentTheMarkerAndThreeFiles(t *testing.T) {
-	t.Setenv("SECRET_OF_THE_SERVER", "x")
-	s := order(t, `/usr/bin/env; echo; ls -l /proc/self/fd; pwd`)
+	s := order(t, "")
 	s.Env = append(s.Env, Marker+"=another", "A=b c")
-	out, _ := output(t, s)
-	env, rest, _ := strings.Cut(out, "\n\n")
+	s.Argv = []string{"env"} // a shell would drop what is there twice
+	env, _ := output(t, s)
 	for _, want := range []string{"A=b c", Marker + "=" + s.Run} {
 		if !strings.Contains("\n"+env+"\n", "\n"+want+"\n") {
 			t.Errorf("its environment lacks %s:\n%s", want, env)
 		}
 	}
-	for _, never := range []string{"SECRET", "another"} {
-		if strings.Contains(env, never) {
-			t.Errorf("its environment holds %s:\n%s", never, env)
-		}
+	if strings.Contains(env, "another") {
+		t.Errorf("its environment holds another's marker:\n%s", env)
 	}
+	s.Argv = []string{"sh", "-c", `ls -l /proc/self/fd; pwd`}
+	rest, _ := output(t, s)
 	// 0, 1, 2 and the one that ls reads the folder by.
 	if n := strings.Count(rest, " -> "); n != 4 || strings.Contains(rest, "lock") {
 		t.Errorf("it has %d files open:\n%s", n, rest)
 	}
 	if !strings.HasSuffix(rest, s.Dir+"\n") {
 		t.Errorf("it runs elsewhere:\n%s", rest)
+	}
+}
+
+func TestTheGuardSharesNothingWithItsServer(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_SERVER", "x")
+	s := order(t, `read line`)
+	c := start(t, s)
+	guard := c.cmd.Process.Pid
+	if sid, err := unix.Getsid(guard); err != nil || sid != guard {
+		t.Errorf("its session is %d, %v", sid, err)
+	}
+	env, err := slurp(fmt.Sprintf("/proc/%d/environ", guard))
+	args, err2 := slurp(fmt.Sprintf("/proc/%d/cmdline", guard))
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	if all := string(env) + string(args); strings.Contains(all, "SECRET") || strings.Contains(all, s.Run) {
+		t.Errorf("it shows what is not for everyone to see: %q", all)
 	}
 }
 
@@ -135,6 +154,20 @@ func TestToAskForALockKeepsItFromNobody(t *testing.T) {
 	s := order(t, `read line`)
 	stop := make(chan struct{})
 	var askers sync.WaitGroup
+	if err := os.WriteFile(s.Lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		askers.Go(func() {
+			for range 2000 {
+				if held, err := Held(s.Lock); held || err != nil {
+					t.Errorf("one who asks is taken for the holder: %t, %v", held, err)
+					return
+				}
+			}
+		})
+	}
+	askers.Wait()
 	for range 4 {
 		askers.Go(func() {
 			for {

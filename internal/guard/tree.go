@@ -26,33 +26,40 @@ type tree struct {
 // patience is when freezing gives up on whoever still runs.
 const patience = time.Second
 
-// freeze stops all descendants and returns them, parents first. It
-// looks until two rounds in a row found nothing new and nothing running: a
-// process may be inside fork while it is told to stop, and one that is not yet
-// stopped may wake another.
+// freeze stops all descendants and returns them, parents first. It looks until
+// two rounds in a row found nothing new and nothing running: a process may be
+// inside fork while it is told to stop, and one that is not yet stopped may wake
+// another.
 func (t tree) freeze() ([]proc, error) {
 	start := time.Now()
 	seen := map[proc]bool{}
 	for still := 0; ; {
-		all, quiet := t.descendants(), true
-		var loose proc
+		var loose, foreign proc
+		all := t.descendants()
 		for _, p := range all { // parents first: a shell told of its child's stop may continue it
 			key := proc{pid: p.pid, born: p.born}
-			if !seen[key] || !p.still(time.Since(start)) {
-				seen[key], quiet, loose = true, false, p
-				_ = p.signal(unix.SIGSTOP)
+			if seen[key] && p.still(time.Since(start)) {
+				continue
+			}
+			seen[key] = true
+			if p.signal(unix.SIGSTOP) == unix.EPERM {
+				foreign = p // another user's now; to wait for it would be for ever
+			} else {
+				loose = p
 			}
 		}
-		if quiet {
-			if still++; still == 2 {
-				return all, nil
-			}
+		switch {
+		case loose.pid == 0 && still > 0 && foreign.pid == 0:
+			return all, nil
+		case loose.pid == 0 && still > 0:
+			return all, fmt.Errorf("process %d (%s) is another user's", foreign.pid, foreign.name)
+		case loose.pid == 0:
+			still++
 			continue
-		}
-		still = 0
-		if time.Since(start) > patience {
+		case time.Since(start) > patience:
 			return all, fmt.Errorf("process %d (%s) did not stop", loose.pid, loose.name)
 		}
+		still = 0
 		time.Sleep(100 * time.Microsecond)
 	}
 }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -100,10 +101,10 @@ func (c claude) Fresh(ctx context.Context, l Launch) (accepted, known bool) {
 	if t.Opened.SignedOut {
 		return false, true
 	}
-	if t.write(wireclaude.ControlRequest("usage", "get_usage")) != nil {
+	if t.write(wireclaude.ControlRequest("paceline-usage", "get_usage")) != nil {
 		return false, false
 	}
-	r, err := t.await(ctx, "usage")
+	r, err := t.await(ctx, "paceline-usage")
 	if err != nil || !r.ok {
 		return false, false
 	}
@@ -144,10 +145,10 @@ func (c claude) Open(ctx context.Context, l Launch) (*Turn, error) {
 		return nil, err
 	}
 	// Answered before any message, without a model request.
-	if err := t.write(wireclaude.Initialize("open")); err != nil {
+	if err := t.write(wireclaude.Initialize("paceline-open")); err != nil {
 		return nil, t.abandon(t.ended("ended before its first frame", err))
 	}
-	r, err := t.await(ctx, "open")
+	r, err := t.await(ctx, "paceline-open")
 	if err != nil {
 		return nil, t.abandon(err)
 	}
@@ -180,24 +181,34 @@ type claudeDriver struct {
 	mode    paceline.Mode
 	replies chan<- reply
 
-	mu    sync.Mutex
+	mu    sync.Mutex // also guards reader: it is told what is about to be sent
 	asked map[string]json.RawMessage // inputs of requests that a person decides
 }
 
 func (d *claudeDriver) line(line []byte, at time.Time) ([]wire.Event, []byte) {
+	d.mu.Lock()
 	events := d.reader.Observe(line, at)
+	d.mu.Unlock()
+	if !bytes.HasPrefix(line, []byte(`{"type":"control_`)) {
+		return events, nil // most lines are not, and looking closer costs
+	}
 	c, ok := wireclaude.ParseControl(line)
 	switch {
 	case !ok:
 		return events, nil
+	case c.Response && !strings.HasPrefix(c.RequestID, "paceline-"):
+		return events, nil // our own answers come back where messages are replayed
 	case c.Response:
 		select {
 		case d.replies <- reply{id: c.RequestID, ok: c.Success, body: c.Body}:
 		default:
 		}
 		return events, nil
-	case c.Subtype != "can_use_tool":
+	case c.Cancel:
 		return events, nil
+	case c.Subtype != "can_use_tool":
+		// It would wait for ever for what nobody here can give.
+		return drop(events, wire.Approval), wireclaude.RefuseControl(c.RequestID, "nobody is here to answer")
 	}
 	return d.permit(c, events)
 }
@@ -237,11 +248,17 @@ func (d *claudeDriver) answer(id string, allow bool) []byte {
 }
 
 func (d *claudeDriver) prompt(m paceline.Message) []byte {
+	d.mu.Lock()
 	d.reader.Expect(m.UUID)
+	d.mu.Unlock()
 	return wireclaude.UserMessage(m.UUID, m.Text)
 }
 
-func (d *claudeDriver) closed() []wire.Event { return d.reader.Close() }
+func (d *claudeDriver) closed() []wire.Event {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reader.Close()
+}
 
 // Recover reads the session's transcript. It is found by the session's id: a
 // resumed one keeps the file of the directory that it began in.

@@ -112,7 +112,7 @@ func (c codex) Open(ctx context.Context, l Launch) (*Turn, error) {
 		"-c", "features.unbounded_connection_retries=false",
 	}
 	replies := make(chan reply, 16)
-	d := &codexDriver{reader: wirecodex.New(wirecodex.AppServer), mode: l.Mode, replies: replies, asked: map[string]json.RawMessage{}}
+	d := &codexDriver{reader: wirecodex.New(wirecodex.AppServer), mode: l.Mode, replies: replies, asked: map[string]wirecodex.RPC{}}
 	t, err := start(ctx, c, l, argv, c.environment(l.Account, l.Env), d, replies)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ type codexDriver struct {
 
 	mu     sync.Mutex // also guards reader: it is told what we sent
 	thread string
-	asked  map[string]json.RawMessage // request ids that a person decides
+	asked  map[string]wirecodex.RPC // requests that a person decides
 }
 
 // open shakes hands and opens the conversation. The account is asked for in the
@@ -243,7 +243,7 @@ func (d *codexDriver) line(line []byte, at time.Time) ([]wire.Event, []byte) {
 		return events, nil
 	case rpc.Response:
 		select {
-		case d.replies <- reply{id: string(rpc.ID), ok: rpc.Error == nil, body: either(rpc.Result, rpc.Error)}:
+		case d.replies <- reply{id: string(rpc.ID), ok: rpc.Error == nil, body: either(rpc.Error, rpc.Result)}:
 		default:
 		}
 		return events, nil
@@ -253,14 +253,14 @@ func (d *codexDriver) line(line []byte, at time.Time) ([]wire.Event, []byte) {
 	switch d.mode {
 	case paceline.ModeAsk:
 		d.mu.Lock()
-		d.asked[string(rpc.ID)] = rpc.ID
+		d.asked[string(rpc.ID)] = rpc
 		d.mu.Unlock()
 		return events, nil
 	case paceline.ModeRead:
-		return drop(events, wire.Approval), wirecodex.Answer(line, wirecodex.Decline)
+		return drop(events, wire.Approval), wirecodex.Answer(rpc, wirecodex.Decline)
 	case paceline.ModeEdit, paceline.ModeFull:
 	}
-	return drop(events, wire.Approval), wirecodex.Answer(line, wirecodex.Accept)
+	return drop(events, wire.Approval), wirecodex.Answer(rpc, wirecodex.Accept)
 }
 
 func (d *codexDriver) prompt(m paceline.Message) []byte {
@@ -304,7 +304,7 @@ func (c codex) Recover(l Launch, id paceline.ConversationID, m paceline.Message,
 		return false, wire.Ending{}, fmt.Errorf("read the rollout of %s: %w", id, err)
 	}
 	defer f.Close()
-	delivered, end := wirecodex.ReadRollout(lines(f), m.Text, at)
+	delivered, end := wirecodex.ReadRollout(lines(f), m.UUID, m.Text, at)
 	return delivered, end, nil
 }
 

@@ -212,6 +212,11 @@ func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen
 		if err := tx.PutRun(ctx, after, version); err != nil {
 			return err
 		}
+		if before.Claim.Phase == run.Pending && after.Claim.Phase != run.Pending {
+			if err := o.box.Performed(ctx, tx, id); err != nil {
+				return err
+			}
+		}
 		return o.record(ctx, tx, after, effects)
 	}
 	for try := 0; ; try++ {

@@ -120,6 +120,11 @@ func (s *Supervisor) own(id paceline.ThreadID) (free func(), err error) {
 	return func() { f.Close() }, nil
 }
 
+// Look returns what is known of an account, asking its program where needed.
+func (s *Supervisor) Look(ctx context.Context, h harness.Harness, a paceline.Account) harness.Probed {
+	return s.accounts.look(ctx, h, a)
+}
+
 // Served reports whether some process serves the thread.
 func (s *Supervisor) Served(id paceline.ThreadID) bool {
 	free, err := s.own(id)

@@ -86,11 +86,11 @@ func try(ctx context.Context) error {
 			return err
 		}
 	}
-	return verify(vendors, file, took)
+	return verify(vendors, file, home, took)
 }
 
 // verify looks at what is left, rather than at what was said.
-func verify(vendors *fakeapi.Server, file string, took time.Duration) error {
+func verify(vendors *fakeapi.Server, file, home string, took time.Duration) error {
 	fmt.Println()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -106,7 +106,7 @@ func verify(vendors *fakeapi.Server, file string, took time.Duration) error {
 		return fmt.Errorf("the prompt arrived %d times at claude's vendor and %d times at codex's, not once each",
 			asked[fakeapi.Anthropic], asked[fakeapi.OpenAI])
 	}
-	left, err := running()
+	left, err := running(home)
 	if err != nil {
 		return err
 	}
@@ -137,8 +137,8 @@ func environment(vendors *fakeapi.Server, checkout, dir, home string) ([]string,
 	), nil
 }
 
-// running lists processes that carry a run's marker.
-func running() ([]string, error) {
+// running lists processes that carry a run's marker and this rehearsal's home.
+func running(home string) ([]string, error) {
 	var left []string
 	for until := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		left = nil
@@ -148,7 +148,7 @@ func running() ([]string, error) {
 		}
 		for _, p := range procs {
 			b, err := os.ReadFile(p)
-			if err == nil && strings.Contains(string(b), "PACELINE_RUN=") {
+			if err == nil && strings.Contains(string(b), "PACELINE_RUN=") && strings.Contains(string(b), "HOME="+home+"\x00") {
 				left = append(left, filepath.Base(filepath.Dir(p)))
 			}
 		}

@@ -109,14 +109,14 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, lock *os.File) error {
 				return err
 			}
 		}
+		if time.Now().After(deadline) {
+			return f.trouble(store.Locked, errors.New("its tables must be brought up to date, and another paceline has them open"))
+		}
 		if flock(lock, unix.LOCK_EX) {
 			if err := f.apply(ctx, db); err != nil {
 				return err
 			}
-			continue
-		}
-		if time.Now().After(deadline) {
-			return f.trouble(store.Locked, errors.New("its tables must be brought up to date, and another paceline has them open"))
+			continue // and take the lock as everybody else does
 		}
 		select {
 		case <-ctx.Done():

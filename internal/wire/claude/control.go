@@ -148,3 +148,17 @@ func parseRequest(root gjson.Result) (Control, bool) {
 	}
 	return c, c.RequestID != "" && c.Subtype != ""
 }
+
+// RefuseControl is the line that refuses a request of the program which is not
+// about a tool.
+func RefuseControl(requestID, why string) []byte {
+	type response struct {
+		Subtype string `json:"subtype"`
+		ID      string `json:"request_id"`
+		Error   string `json:"error"`
+	}
+	return encode(struct {
+		Type     string   `json:"type"`
+		Response response `json:"response"`
+	}{"control_response", response{"error", requestID, why}})
+}

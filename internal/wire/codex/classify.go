@@ -1,0 +1,125 @@
+package codex
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/paceline/paceline"
+)
+
+// accountWords are looked for where the code was lost on the way: only in the
+// failed call's own message.
+var accountWords = regexp.MustCompile(`(?i)usage limit|usage_limit|usage-limit|quota|billing|allowance|spend limit|spend_limit`)
+
+// classify reads a TurnError. The typed field decides; the message decides only
+// between two readings of one code, and where the code is "other".
+func (r *Reader) classify(e gjson.Result, at time.Time) paceline.Failure {
+	text := strings.ReplaceAll(e.Get("message").String(), "’", "'")
+	code, status := info(e.Get("codexErrorInfo"))
+	f := paceline.Failure{Code: code, Notice: text}
+	f.Cause = cause(code, status, text+" "+e.Get("additionalDetails").String())
+	switch f.Cause {
+	case paceline.CauseUsageLimit:
+		f.Reset, f.Scope = r.reset(text, at)
+		f.Retryable = true
+	case paceline.CauseThrottle, paceline.CauseServer, paceline.CauseTransport, paceline.CauseAuth:
+		f.Retryable = true
+	default:
+	}
+	return f
+}
+
+// info reads codexErrorInfo: a word, or an object of one key that may hold the
+// HTTP status.
+func info(v gjson.Result) (code string, status int64) {
+	if !v.IsObject() {
+		return v.String(), 0
+	}
+	v.ForEach(func(k, body gjson.Result) bool {
+		code, status = k.String(), body.Get("httpStatusCode").Int()
+		return false
+	})
+	if status != 0 {
+		code += "{" + strconv.FormatInt(status, 10) + "}"
+	}
+	return code, status
+}
+
+func cause(code string, status int64, text string) paceline.Cause {
+	word, _, _ := strings.Cut(code, "{")
+	switch word {
+	case "usageLimitExceeded", "usage_limit_exceeded":
+		// The same code tells of a spent window and of an empty purse.
+		if strings.Contains(text, "Quota exceeded") || strings.Contains(text, "upgrade to Plus:") {
+			return paceline.CauseBilling
+		}
+		return paceline.CauseUsageLimit
+	case "rateLimitExceeded", "rate_limit_exceeded":
+		return paceline.CauseThrottle
+	case "unauthorized":
+		return paceline.CauseAuth
+	case "modelNotFound", "model_not_found":
+		return paceline.CauseModel
+	case "contextWindowExceeded", "context_window_exceeded", "sessionBudgetExceeded":
+		return paceline.CauseContext
+	case "internalServerError", "internal_server_error", "serverOverloaded", "server_overloaded", "flexUnavailable":
+		return paceline.CauseServer
+	}
+	if status != 0 { // a status that was sent outweighs every text (R11)
+		return byStatus(status)
+	}
+	switch word {
+	case "httpConnectionFailed", "responseStreamConnectionFailed", "responseStreamDisconnected", "responseTooManyFailedAttempts",
+		"http_connection_failed", "response_stream_disconnected":
+		if strings.Contains(text, "429 Too Many Requests") {
+			return paceline.CauseThrottle
+		}
+		return paceline.CauseTransport
+	}
+	return byText(text)
+}
+
+func byStatus(status int64) paceline.Cause {
+	switch {
+	case status == 429:
+		return paceline.CauseThrottle
+	case status == 401, status == 403:
+		return paceline.CauseAuth
+	case status == 402:
+		return paceline.CauseBilling
+	case status >= 500:
+		return paceline.CauseServer
+	case status == 404, status == 408, status == 409, status == 422:
+		return paceline.CauseTransport
+	}
+	return paceline.CauseOther
+}
+
+// byText reads a failed call's own message where no code came with it.
+func byText(text string) paceline.Cause {
+	low := strings.ToLower(text)
+	switch {
+	case strings.Contains(text, "Missing environment variable"), strings.Contains(low, "access token could not be refreshed"),
+		strings.Contains(low, "401 unauthorized"), strings.Contains(low, "403 forbidden"), strings.Contains(low, "failed to refresh token"):
+		return paceline.CauseAuth
+	case strings.Contains(text, "Quota exceeded"), strings.Contains(text, "upgrade to Plus:"), strings.Contains(low, "billing"),
+		strings.Contains(low, "quota"), strings.Contains(low, "spend limit"), strings.Contains(low, "402 payment required"):
+		return paceline.CauseBilling
+	case accountWords.MatchString(text), strings.Contains(text, "out of credits"), strings.Contains(text, "spend cap"):
+		return paceline.CauseUsageLimit
+	case strings.Contains(text, "429 Too Many Requests"), strings.HasPrefix(low, "rate limit exceeded"):
+		return paceline.CauseThrottle
+	case strings.Contains(text, "ran out of room in the model's context window"):
+		return paceline.CauseContext
+	case strings.Contains(low, "at capacity"), strings.Contains(low, "high demand"):
+		return paceline.CauseServer
+	case strings.HasPrefix(low, "stream disconnected"), strings.Contains(low, "connection failed"), strings.Contains(low, "error sending request"),
+		strings.Contains(low, "workspace routing discovery failed"):
+		return paceline.CauseTransport
+	}
+	return paceline.CauseOther
+}

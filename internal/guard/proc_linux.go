@@ -66,47 +66,56 @@ func byParent() func(int) []int {
 // search looks for the processes whose environment holds an entry, as often as
 // it takes to be sure.
 type search struct {
-	entry   string
-	zombies map[proc]bool // that were dead already the last time
+	entry string
+	known map[int]bool // true: looked at and not one of them. false: dead when first seen
 }
 
 // look returns them. It is not sure when one could have been missed: a process
 // ended between being listed and being read, perhaps having forked, or it was
-// just becoming another program and had no environment yet.
+// just becoming another program and had no environment yet. To look again is
+// cheap while nothing was found: only who is new is read.
 func (s *search) look() (found []proc, sure bool) {
+	if s.known == nil {
+		s.known = map[int]bool{os.Getpid(): true}
+	}
 	sure = true
 	want := []byte("\x00" + s.entry + "\x00")
-	zombies := map[proc]bool{}
-	self := os.Getpid()
 	for _, pid := range numbers("/proc") {
-		if pid == self {
+		if s.known[pid] {
 			continue
 		}
 		env, err := environ(pid)
-		if len(env) > 0 {
-			if env = append(append([]byte{0}, env...), 0); bytes.Contains(env, want) {
-				if p, ok := look(pid); ok && !p.dead() {
-					found = append(found, p)
-				}
+		switch {
+		case len(env) > 0:
+			if env = append(append([]byte{0}, env...), 0); !bytes.Contains(env, want) {
+				s.known[pid] = true
+			} else if p, ok := look(pid); ok && !p.dead() {
+				found = append(found, p)
+			} else {
+				sure = false
 			}
 			continue
-		}
-		if err == unix.EACCES || err == unix.EPERM {
-			continue // another's: the kernel shows an environment to whoever may debug the process
+		case err == unix.EACCES || err == unix.EPERM:
+			s.known[pid] = true // another's: the kernel shows an environment to whoever may debug the process
+			continue
 		}
 		p, rest, ok := stat("/proc/" + strconv.Itoa(pid) + "/stat")
-		key := proc{pid: pid, born: p.born}
 		switch {
 		case !ok:
 			sure = false
 		case p.state == 'Z' || p.state == 'X':
-			zombies[key] = true
-			sure = sure && s.zombies[key]
-		case !bare(rest):
+			_, before := s.known[pid]
+			s.known[pid] = before
+			sure = sure && before
+		case bare(rest):
+			s.known[pid] = true
+		default:
 			sure = false
 		}
 	}
-	s.zombies = zombies
+	if len(found) > 0 {
+		s.known = nil // what is killed makes numbers free, and these are given out again
+	}
 	return found, sure
 }
 

@@ -129,9 +129,11 @@ func (w *Work) UnmarshalText(b []byte) error  { return parse("work", workNames, 
 func (o *Outcome) UnmarshalText(b []byte) error {
 	return parse("outcome", outcomeNames, b, (*uint8)(o))
 }
+
 func (s *ResetSource) UnmarshalText(b []byte) error {
 	return parse("reset source", resetSourceNames, b, (*uint8)(s))
 }
+
 func (p *Posture) UnmarshalText(b []byte) error {
 	return parse("posture", postureNames, b, (*uint8)(p))
 }

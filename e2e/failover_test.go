@@ -122,7 +122,7 @@ func TestNoFailover(t *testing.T) {
 			t.Error("the tool did not run, so this proves nothing")
 		}
 		b.once(prompt, 1, 0)
-		has(t, b.want(0, "why", "-c").out, "no failover: it had already worked", "tool_use")
+		has(t, b.want(0, "why", "-c").out, "no failover: it had already worked: tool (Bash)")
 		if s := b.show(); s.Runs[0].Work != "some" || s.Runs[0].Failure.Reset.At.IsZero() {
 			t.Errorf("%+v", s.Runs)
 		}

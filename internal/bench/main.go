@@ -215,9 +215,11 @@ func (b *bed) raw(engine string) (wall, cpu time.Duration, err error) {
 	case "claude":
 		cmd = b.command("claude")
 		cmd.Path = filepath.Join(b.checkout, "node_modules", ".bin", "claude")
-		cmd.Args = []string{"claude", "-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
+		cmd.Args = []string{
+			"claude", "-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
 			"--include-partial-messages", "--replay-user-messages", "--include-hook-events", "--permission-prompt-tool", "stdio",
-			"--permission-mode", "default"}
+			"--permission-mode", "default",
+		}
 		talk = rawClaude
 	case "codex":
 		bins, _ := filepath.Glob(filepath.Join(b.checkout, "node_modules", "@openai", "codex-*", "vendor", "*", "bin", "codex"))

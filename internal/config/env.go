@@ -87,8 +87,10 @@ func envName(path []string) string {
 // levels that resembles none of ours belongs to somebody else, and is let be.
 func strange(name string, path []string, what found, known []string) *fault {
 	if what == table && name == strings.ToUpper(name) {
-		return &fault{name + " names a group of keys, not a key",
-			fmt.Sprintf("put two underscores before the key, as in %s__%s", name, envPart(below(path)[0]))}
+		return &fault{
+			name + " names a group of keys, not a key",
+			fmt.Sprintf("put two underscores before the key, as in %s__%s", name, envPart(below(path)[0])),
+		}
 	}
 	// Without the prefix, which would make everything of ours resemble it.
 	var rests []string

@@ -51,48 +51,83 @@ type key struct {
 
 // keys is everything that can be set, in the order in which it is shown.
 var keys = []key{
-	{name: "mode", rule: narrow, words: []string{"read", "ask", "edit", "full"},
-		set: func(p *Policy, _ string, v value) { must(p.Mode.UnmarshalText([]byte(v.text))) }},
+	{
+		name: "mode", rule: narrow, words: []string{"read", "ask", "edit", "full"},
+		set: func(p *Policy, _ string, v value) { must(p.Mode.UnmarshalText([]byte(v.text))) },
+	},
 
-	{name: "chain.default", kind: list, clean: engine,
-		set: func(p *Policy, _ string, v value) { p.Chain = engines(v.texts()) }},
+	{
+		name: "chain.default", kind: list, clean: engine,
+		set: func(p *Policy, _ string, v value) { p.Chain = engines(v.texts()) },
+	},
 
-	{name: "fallback.enabled", kind: truth, rule: narrow,
-		set: func(p *Policy, _ string, v value) { p.Fallback.Enabled = v.truth }},
-	{name: "fallback.max_hops", kind: number, rule: narrow,
-		set: func(p *Policy, _ string, v value) { p.Fallback.MaxHops = v.number }},
-	{name: "fallback.weaker", rule: narrow, words: weakerNames,
+	{
+		name: "fallback.enabled", kind: truth, rule: narrow,
+		set: func(p *Policy, _ string, v value) { p.Fallback.Enabled = v.truth },
+	},
+	{
+		name: "fallback.max_hops", kind: number, rule: narrow,
+		set: func(p *Policy, _ string, v value) { p.Fallback.MaxHops = v.number },
+	},
+	{
+		name: "fallback.weaker", rule: narrow, words: weakerNames,
 		set: func(p *Policy, _ string, v value) {
 			p.Fallback.Weaker = place.Weaker(slices.Index(weakerNames, v.text))
-		}},
-	{name: "fallback.overage", rule: narrow, words: overageNames,
-		set: func(p *Policy, _ string, v value) { must(p.Fallback.Overage.UnmarshalText([]byte(v.text))) }},
-	{name: "fallback.rollover", rule: narrow, words: rolloverNames,
-		set: func(p *Policy, _ string, v value) { must(p.Fallback.Rollover.UnmarshalText([]byte(v.text))) }},
+		},
+	},
+	{
+		name: "fallback.overage", rule: narrow, words: overageNames,
+		set: func(p *Policy, _ string, v value) { must(p.Fallback.Overage.UnmarshalText([]byte(v.text))) },
+	},
+	{
+		name: "fallback.rollover", rule: narrow, words: rolloverNames,
+		set: func(p *Policy, _ string, v value) { must(p.Fallback.Rollover.UnmarshalText([]byte(v.text))) },
+	},
 
-	{name: "containment.writable", kind: list, clean: absolute,
-		set: func(p *Policy, _ string, v value) { p.Writable = v.texts() }},
-	{name: "env.pass", kind: list, clean: passable,
-		set: func(p *Policy, _ string, v value) { p.Pass = v.texts() }},
+	{
+		name: "containment.writable", kind: list, clean: absolute,
+		set: func(p *Policy, _ string, v value) { p.Writable = v.texts() },
+	},
+	{
+		name: "env.pass", kind: list, clean: passable,
+		set: func(p *Policy, _ string, v value) { p.Pass = v.texts() },
+	},
 
-	{name: "vendors.*.several_accounts", words: []string{"mine"},
-		set: func(*Policy, string, value) {}}, // it permits a chain, see validate
+	{
+		name: "vendors.*.several_accounts", words: []string{"mine"},
+		set: func(*Policy, string, value) {},
+	}, // it permits a chain, see validate
 
-	{name: "accounts.*.harness", words: harnesses,
-		set: account(func(a *paceline.Account, v value) { a.Harness, a.Vendor = v.text, vendors[v.text] })},
-	{name: "accounts.*.home", clean: absolute,
-		set: account(func(a *paceline.Account, v value) { a.Home = v.text })},
-	{name: "accounts.*.posture", words: []string{"subscription", "metered", "local"},
-		set: account(func(a *paceline.Account, v value) { must(a.Posture.UnmarshalText([]byte(v.text))) })},
-	{name: "accounts.*.key_env", clean: keyVariable, secret: true, shown: whole,
-		set: account(func(a *paceline.Account, v value) { a.KeyEnv = v.text })},
-	{name: "accounts.*.key_command", clean: command, secret: true, shown: hidden,
-		set: account(func(a *paceline.Account, v value) { a.KeyCmd = v.text })},
-	{name: "accounts.*.base_url", clean: endpoint, secret: true, shown: hostPort,
-		set: account(func(a *paceline.Account, v value) { a.BaseURL = v.text })},
-	{name: "accounts.*.enabled", kind: truth,
-		set: account(func(a *paceline.Account, v value) { a.Disabled = !v.truth })},
-	{name: "accounts.*.capacity", words: capacityNames,
+	{
+		name: "accounts.*.harness", words: harnesses,
+		set: account(func(a *paceline.Account, v value) { a.Harness, a.Vendor = v.text, vendors[v.text] }),
+	},
+	{
+		name: "accounts.*.home", clean: absolute,
+		set: account(func(a *paceline.Account, v value) { a.Home = v.text }),
+	},
+	{
+		name: "accounts.*.posture", words: []string{"subscription", "metered", "local"},
+		set: account(func(a *paceline.Account, v value) { must(a.Posture.UnmarshalText([]byte(v.text))) }),
+	},
+	{
+		name: "accounts.*.key_env", clean: keyVariable, secret: true, shown: whole,
+		set: account(func(a *paceline.Account, v value) { a.KeyEnv = v.text }),
+	},
+	{
+		name: "accounts.*.key_command", clean: command, secret: true, shown: hidden,
+		set: account(func(a *paceline.Account, v value) { a.KeyCmd = v.text }),
+	},
+	{
+		name: "accounts.*.base_url", clean: endpoint, secret: true, shown: hostPort,
+		set: account(func(a *paceline.Account, v value) { a.BaseURL = v.text }),
+	},
+	{
+		name: "accounts.*.enabled", kind: truth,
+		set: account(func(a *paceline.Account, v value) { a.Disabled = !v.truth }),
+	},
+	{
+		name: "accounts.*.capacity", words: capacityNames,
 		set: func(p *Policy, name string, v value) {
 			if v.text == CapacityFull.String() {
 				return
@@ -101,7 +136,8 @@ var keys = []key{
 				p.Capacity = map[string]Capacity{}
 			}
 			p.Capacity[name] = CapacitySmallOnly
-		}},
+		},
+	},
 }
 
 // harnesses are the programs that this build drives; each is an account of its

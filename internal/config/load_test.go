@@ -24,18 +24,40 @@ func TestFind(t *testing.T) {
 		user, repo string
 		named      bool
 	}{
-		{"the user's file is where files of its kind are", []string{"XDG_CONFIG_HOME=/cfg"}, "/home/ada", "/src/p",
-			"/cfg/paceline/config.toml", "/src/p/.paceline/config.toml", false},
-		{"or in the home directory", nil, "/home/ada", "/src/p",
-			"/home/ada/.config/paceline/config.toml", "/src/p/.paceline/config.toml", false},
-		{"a relative place for such files is none", []string{"XDG_CONFIG_HOME=cfg"}, "/home/ada", "",
-			"/home/ada/.config/paceline/config.toml", "", false},
-		{"a variable names another", []string{"XDG_CONFIG_HOME=/cfg", "PACELINE_CONFIG=/etc/p.toml"}, "/home/ada", "",
-			"/etc/p.toml", "", true},
-		{"below the home directory too", []string{"PACELINE_CONFIG=~/p.toml"}, "/home/ada", "",
-			"/home/ada/p.toml", "", true},
-		{"an empty one names none", []string{"PACELINE_CONFIG="}, "/home/ada", "",
-			"/home/ada/.config/paceline/config.toml", "", false},
+		{
+			"the user's file is where files of its kind are",
+			[]string{"XDG_CONFIG_HOME=/cfg"},
+			"/home/ada", "/src/p",
+			"/cfg/paceline/config.toml", "/src/p/.paceline/config.toml", false,
+		},
+		{
+			"or in the home directory", nil, "/home/ada", "/src/p",
+			"/home/ada/.config/paceline/config.toml", "/src/p/.paceline/config.toml", false,
+		},
+		{
+			"a relative place for such files is none",
+			[]string{"XDG_CONFIG_HOME=cfg"},
+			"/home/ada", "",
+			"/home/ada/.config/paceline/config.toml", "", false,
+		},
+		{
+			"a variable names another",
+			[]string{"XDG_CONFIG_HOME=/cfg", "PACELINE_CONFIG=/etc/p.toml"},
+			"/home/ada", "",
+			"/etc/p.toml", "", true,
+		},
+		{
+			"below the home directory too",
+			[]string{"PACELINE_CONFIG=~/p.toml"},
+			"/home/ada", "",
+			"/home/ada/p.toml", "", true,
+		},
+		{
+			"an empty one names none",
+			[]string{"PACELINE_CONFIG="},
+			"/home/ada", "",
+			"/home/ada/.config/paceline/config.toml", "", false,
+		},
 		{"without a home there may be no file at all", nil, "", "", "", "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,16 +22,29 @@ func TestRepositoryFile(t *testing.T) {
 		mode paceline.Mode
 	}{
 		{"Z8 a repository file may narrow the mode", said{repo: "mode = \"read\"\n"}, nil, paceline.ModeRead},
-		{"Z8 and never widen it", said{repo: "\nmode = \"full\"\n"},
-			[]string{`repo.toml:2:8: a repository file may narrow mode, never widen it: it is "edit" already, and this says "full"` + widen}, 0},
+		{
+			"Z8 and never widen it",
+			said{repo: "\nmode = \"full\"\n"},
+			[]string{`repo.toml:2:8: a repository file may narrow mode, never widen it: it is "edit" already, and this says "full"` + widen},
+			0,
+		},
 		{"what it may do depends on what holds without it", said{user: "mode = \"full\"\n", repo: "mode = \"edit\"\n"}, nil, paceline.ModeEdit},
 		{"to repeat what holds widens nothing", said{user: "mode = \"full\"\n", repo: "mode = \"full\"\n"}, nil, paceline.ModeFull},
-		{"a narrower user is not widened to the default", said{user: "mode = \"ask\"\n", repo: "mode = \"edit\"\n"},
-			[]string{`repo.toml:1:8: a repository file may narrow mode, never widen it: it is "ask" already, and this says "edit"` + widen}, 0},
+		{
+			"a narrower user is not widened to the default",
+			said{user: "mode = \"ask\"\n", repo: "mode = \"edit\"\n"},
+			[]string{`repo.toml:1:8: a repository file may narrow mode, never widen it: it is "ask" already, and this says "edit"` + widen},
+			0,
+		},
 		{"the environment is the operator's last word", said{repo: "mode = \"read\"\n", env: []string{"PACELINE_MODE=full"}}, nil, paceline.ModeFull},
-		{"but does not excuse a file that widens", said{repo: "mode = \"full\"\n", env: []string{"PACELINE_MODE=full"}},
-			[]string{`repo.toml:1:8: a repository file may narrow mode, never widen it: it is "edit" already, and this says "full"` + widen}, 0},
-		{"every other key that narrows is held the same way",
+		{
+			"but does not excuse a file that widens",
+			said{repo: "mode = \"full\"\n", env: []string{"PACELINE_MODE=full"}},
+			[]string{`repo.toml:1:8: a repository file may narrow mode, never widen it: it is "edit" already, and this says "full"` + widen},
+			0,
+		},
+		{
+			"every other key that narrows is held the same way",
 			said{
 				user: "[fallback]\nenabled = false\nmax_hops = 2\noverage = \"stop\"\nrollover = \"off\"\n",
 				repo: "[fallback]\nenabled = true\nmax_hops = 3\nweaker = \"announce\"\noverage = \"announce\"\nrollover = \"settled\"\n",
@@ -42,18 +55,36 @@ func TestRepositoryFile(t *testing.T) {
 				`repo.toml:4:10: a repository file may narrow fallback.weaker, never widen it: it is "skip" already, and this says "announce"` + widen,
 				`repo.toml:5:11: a repository file may narrow fallback.overage, never widen it: it is "stop" already, and this says "announce"` + widen,
 				`repo.toml:6:12: a repository file may narrow fallback.rollover, never widen it: it is "off" already, and this says "settled"` + widen,
-			}, 0},
-		{"no bound at all is the widest", said{user: "fallback.max_hops = 9\n", repo: "fallback.max_hops = 0\n"},
-			[]string{"repo.toml:1:21: a repository file may narrow fallback.max_hops, never widen it: it is 9 already, and this says 0" + widen}, 0},
-		{"paid overage is not a repository's to use", said{repo: "fallback.overage = \"use\"\n"},
-			[]string{`repo.toml:1:20: a repository file may narrow fallback.overage, never widen it: it is "announce" already, and this says "use"` + widen}, 0},
-		{"an account without a line is refused by its heading", said{repo: "[accounts.codex]\n"},
-			[]string{"repo.toml:1:11: a repository file may not set accounts.codex | " + yours}, 0},
-		{"and does not become one that a chain could name", said{repo: "[accounts.x]\n", env: []string{"PACELINE_CHAIN__DEFAULT=x"}},
+			},
+			0,
+		},
+		{
+			"no bound at all is the widest",
+			said{user: "fallback.max_hops = 9\n", repo: "fallback.max_hops = 0\n"},
+			[]string{"repo.toml:1:21: a repository file may narrow fallback.max_hops, never widen it: it is 9 already, and this says 0" + widen},
+			0,
+		},
+		{
+			"paid overage is not a repository's to use",
+			said{repo: "fallback.overage = \"use\"\n"},
+			[]string{`repo.toml:1:20: a repository file may narrow fallback.overage, never widen it: it is "announce" already, and this says "use"` + widen},
+			0,
+		},
+		{
+			"an account without a line is refused by its heading",
+			said{repo: "[accounts.codex]\n"},
+			[]string{"repo.toml:1:11: a repository file may not set accounts.codex | " + yours},
+			0,
+		},
+		{
+			"and does not become one that a chain could name",
+			said{repo: "[accounts.x]\n", env: []string{"PACELINE_CHAIN__DEFAULT=x"}},
 			[]string{
 				"repo.toml:1:11: a repository file may not set accounts.x | " + yours,
 				`environment: PACELINE_CHAIN__DEFAULT names "x", which is no account | declare it as [accounts.x]; there are claude, codex`,
-			}, 0},
+			},
+			0,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, _, problems := c.said.resolve()

@@ -24,17 +24,20 @@ func (m merged) account(name string) Problems {
 	path := spell([]string{"accounts", name})
 	if !bare(name) {
 		return Problems{m.names[name].problem(path, fault{
-			path + " is not a name that a chain could hold", "use letters, digits, - and _"})}
+			path + " is not a name that a chain could hold", "use letters, digits, - and _",
+		})}
 	}
 	var out Problems
 	harness, ok := m.at(path + ".harness")
 	switch {
 	case !ok && !m.spoilt[path+".harness"]:
 		out = append(out, m.names[name].problem(path, fault{
-			path + " does not say which harness it is an account of", `add harness = "claude" or harness = "codex"`}))
+			path + " does not say which harness it is an account of", `add harness = "claude" or harness = "codex"`,
+		}))
 	case ok && slices.Contains(harnesses, name) && harness.value.text != name:
 		out = append(out, harness.problem(fault{
-			fmt.Sprintf("%s is always an account of %s", path, name), "give the account another name"}))
+			fmt.Sprintf("%s is always an account of %s", path, name), "give the account another name",
+		}))
 	}
 	return append(out, m.key(path)...)
 }
@@ -54,12 +57,14 @@ func (m merged) key(path string) Problems {
 		ways = append(ways, s)
 		if posture.value.text != paceline.PostureMetered.String() && !m.spoilt[path+".posture"] {
 			out = append(out, s.problem(fault{
-				fmt.Sprintf("%s needs an account that is declared as metered", s.spelt()), `add posture = "metered"`}))
+				fmt.Sprintf("%s needs an account that is declared as metered", s.spelt()), `add posture = "metered"`,
+			}))
 		}
 	}
 	if len(ways) == 2 {
 		out = append(out, ways[1].problem(fault{
-			path + " has both key_env and key_command", "keep one of them"}))
+			path + " has both key_env and key_command", "keep one of them",
+		}))
 	}
 	return out
 }

@@ -133,8 +133,10 @@ func passable(s, _ string) (string, *fault) {
 	case strings.HasPrefix(s, "CLAUDE_CODE_"):
 		return "", &fault{fmt.Sprintf("names %s, which children never get", s), "leave it out"}
 	}
-	return "", &fault{fmt.Sprintf("names %s, which would spend another account's money", s),
-		fmt.Sprintf("declare an account for it: posture = \"metered\" and key_env = %q", s)}
+	return "", &fault{
+		fmt.Sprintf("names %s, which would spend another account's money", s),
+		fmt.Sprintf("declare an account for it: posture = \"metered\" and key_env = %q", s),
+	}
 }
 
 // keyVariable checks the name of the variable that holds a key. What is no name

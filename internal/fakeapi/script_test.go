@@ -105,11 +105,23 @@ func TestParseScriptRefuses(t *testing.T) {
 func TestScriptsSurviveJSON(t *testing.T) {
 	reset := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	answers := []Answer{
-		Text{Text: "a", Chunks: 2, Delay: time.Second, Used: 0.5}, Reasoning{Summary: "s", Text: "t"},
-		ToolCall{Name: "Bash", Input: json.RawMessage(`{"a":1}`), Say: "now"}, UsageLimit{Reset: reset, Window: "seven_day", Plan: "pro", NoReset: true, After: "x"},
-		Throttle{RetryAfter: time.Second, Hides: &UsageLimit{Reset: reset}}, Overloaded{}, ServerError{Status: 502, RetryAfter: time.Minute}, SignedOut{},
-		Forbidden{}, Billing{Kind: "credit"}, ModelNotFound{}, ContextTooLong{}, Overage{Text: "t", Reset: reset}, CutMidStream{After: "x"},
-		Hang{After: "y"}, Refuse{}, Malformed{},
+		Text{Text: "a", Chunks: 2, Delay: time.Second, Used: 0.5},
+		Reasoning{Summary: "s", Text: "t"},
+		ToolCall{Name: "Bash", Input: json.RawMessage(`{"a":1}`), Say: "now"},
+		UsageLimit{Reset: reset, Window: "seven_day", Plan: "pro", NoReset: true, After: "x"},
+		Throttle{RetryAfter: time.Second, Hides: &UsageLimit{Reset: reset}},
+		Overloaded{},
+		ServerError{Status: 502, RetryAfter: time.Minute},
+		SignedOut{},
+		Forbidden{},
+		Billing{Kind: "credit"},
+		ModelNotFound{},
+		ContextTooLong{},
+		Overage{Text: "t", Reset: reset},
+		CutMidStream{After: "x"},
+		Hang{After: "y"},
+		Refuse{},
+		Malformed{},
 	}
 	want := Script{Anthropic: Steps(answers...), OpenAI: []Step{{Answer: Text{Text: "b"}, Match: "m", Once: true, Hold: true}}}
 	b, err := json.Marshal(want)

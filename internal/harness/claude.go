@@ -181,7 +181,7 @@ type claudeDriver struct {
 	mode    paceline.Mode
 	replies chan<- reply
 
-	mu    sync.Mutex // also guards reader: it is told what is about to be sent
+	mu    sync.Mutex                 // also guards reader: it is told what is about to be sent
 	asked map[string]json.RawMessage // inputs of requests that a person decides
 }
 

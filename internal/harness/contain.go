@@ -27,7 +27,10 @@ func Contain(h Harness, a paceline.Account, mode paceline.Mode, tree string, env
 		return c
 	}
 	roots := append(temporary(env), homes(h, a, env)...)
-	if mode != paceline.ModeRead {
+	if mode == paceline.ModeRead {
+		// A temporary folder that holds the tree would open it.
+		roots = slices.DeleteFunc(roots, func(root string) bool { return within(tree, root) })
+	} else {
 		roots = append(roots, tree)
 		roots = append(roots, gitDirs(tree)...)
 		roots = append(roots, extra...)
@@ -45,6 +48,12 @@ func Contain(h Harness, a paceline.Account, mode paceline.Mode, tree string, env
 		c.By, c.Weaker = "none", "its commands can write anywhere: "+err.Error()
 		return c
 	}
+}
+
+// within reports whether path is root or lies below it.
+func within(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 // temporary lists the folders that programs need for themselves: Codex keeps a

@@ -47,6 +47,9 @@ type (
 	DispatchRefused struct{ Why string }
 )
 
+// FrameTool is the frame of evidence that names a tool.
+const FrameTool = "tool"
+
 func (Begin) event() string           { return "begin" }
 func (Send) event() string            { return "send" }
 func (Ack) event() string             { return "ack" }

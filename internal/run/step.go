@@ -82,10 +82,12 @@ func send(s State, e Send) (State, []Effect) {
 }
 
 // worked keeps the first evidence of work. Work once seen is never unseen; an
-// unknown frame can only turn none into unknown.
+// unknown frame can only turn none into unknown. A tool is a better witness than
+// the first word of an answer, and takes its place once.
 func worked(s State, e Worked) (State, []Effect) {
+	better := e.Work == paceline.WorkSome && e.Evidence.Frame == FrameTool && s.WorkedBy.Frame != FrameTool
 	switch {
-	case !s.Live(), e.Work == paceline.WorkNone, s.Work == paceline.WorkSome, s.Work == e.Work:
+	case !s.Live(), e.Work == paceline.WorkNone, !better && (s.Work == paceline.WorkSome || s.Work == e.Work):
 		return s, nil
 	}
 	s.Work, s.WorkedBy = e.Work, e.Evidence

@@ -172,6 +172,8 @@ type drive struct {
 	items   []store.Item
 	unknown map[string]int
 	asking  bool
+	tool    bool // one was seen
+	early   bool // it failed having done no work: its tree is frozen, then ended, beside its successor's start
 }
 
 // follow observes until the turn has ended, and acts on what it means.
@@ -232,6 +234,12 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 		d.items = append(d.items, item(d.state1(), "tool", map[string]string{"name": e.Name}))
 		tell.Event, tell.Tool = "tool", e.Name
 		d.Feed(tell)
+		if !d.tool {
+			d.tool = true
+			seen := paceline.Evidence{Frame: run.FrameTool, Line: e.Line, Says: e.Name, Means: "work"}
+			_, _, err := d.decide(ctx, d.id, run.Worked{Work: paceline.WorkSome, Evidence: seen}, facts{})
+			return nil, err
+		}
 	case wire.File:
 		d.items = append(d.items, item(d.state1(), "file", map[string]string{"path": e.Name}))
 		tell.Event, tell.Path = "file", e.Name
@@ -303,18 +311,16 @@ func (d *drive) finish(ctx context.Context, end wire.Ending, early bool) error {
 		d.left(ctx, d.turn.Close(ctx))
 		return nil
 	}
-	if early || end.Failure.Work == paceline.WorkNone {
-		// From here on it must write nothing, and should not compete with its
-		// successor for the processor.
-		_ = d.turn.Freeze()
-		point("failure-frame")
-		d.bury()
-	} else {
+	point("failure-frame")
+	if d.early = early || end.Failure.Work == paceline.WorkNone; !d.early {
 		ended, _ := d.turn.Stop(context.WithoutCancel(ctx))
-		point("failure-frame")
 		d.left(ctx, ended)
 	}
-	return d.end(ctx, d.id, end, d, d.launch)
+	err := d.end(ctx, d.id, end, d, d.launch)
+	if err != nil && d.dying == nil {
+		_, _ = d.turn.Kill(context.WithoutCancel(ctx))
+	}
+	return err
 }
 
 // bury ends the frozen tree while its successor starts; settled waits for it.
@@ -436,6 +442,13 @@ func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *
 	after, _, err := o.decide(ctx, id, run.End{Ending: end}, seen)
 	if err != nil {
 		return err
+	}
+	if d != nil && d.early {
+		// It did no work, and from here on it writes nothing and does not compete
+		// with its successor for the processor. The failure is on record first: a
+		// frozen program's own transcript would prove nothing after a crash.
+		_ = d.turn.Freeze()
+		d.bury()
 	}
 	point("after-tx1")
 	if after.Claim.Phase == run.Pending {

@@ -67,7 +67,8 @@ func (v versions) current() (bool, error) {
 
 func versionsOf(ctx context.Context, q interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}) (versions, error) {
+},
+) (versions, error) {
 	var v versions
 	var begun int
 	err := q.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name IN ('schema_version', 'meta')`).Scan(&begun)

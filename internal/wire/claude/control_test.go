@@ -39,20 +39,38 @@ func TestParseControl(t *testing.T) {
 		want       Control
 		ok         bool
 	}{
-		{"a permission", `{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"a"},"description":"a.txt","tool_use_id":"t"}}`,
-			Control{RequestID: "q", Subtype: "can_use_tool", Tool: "Write", Input: json.RawMessage(`{"file_path":"a"}`), ToolUseID: "t", About: "a.txt"}, true},
-		{"a question", `{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{},"requires_user_interaction":true}}`,
-			Control{RequestID: "q", Subtype: "can_use_tool", Tool: "AskUserQuestion", Input: json.RawMessage(`{}`), Interactive: true}, true},
-		{"an elicitation", `{"type":"control_request","request_id":"q","request":{"subtype":"elicitation","mcp_server_name":"db","message":"which?"}}`,
-			Control{RequestID: "q", Subtype: "elicitation", Tool: "db", About: "which?", Interactive: true}, true},
-		{"a hook", `{"type":"control_request","request_id":"q","request":{"subtype":"hook_callback","callback_id":"cb_0","input":{"hook_event_name":"Stop"}}}`,
-			Control{RequestID: "q", Subtype: "hook_callback", Hook: "Stop"}, true},
+		{
+			"a permission", `{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"a"},"description":"a.txt","tool_use_id":"t"}}`,
+			Control{RequestID: "q", Subtype: "can_use_tool", Tool: "Write", Input: json.RawMessage(`{"file_path":"a"}`), ToolUseID: "t", About: "a.txt"},
+			true,
+		},
+		{
+			"a question", `{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{},"requires_user_interaction":true}}`,
+			Control{RequestID: "q", Subtype: "can_use_tool", Tool: "AskUserQuestion", Input: json.RawMessage(`{}`), Interactive: true},
+			true,
+		},
+		{
+			"an elicitation", `{"type":"control_request","request_id":"q","request":{"subtype":"elicitation","mcp_server_name":"db","message":"which?"}}`,
+			Control{RequestID: "q", Subtype: "elicitation", Tool: "db", About: "which?", Interactive: true},
+			true,
+		},
+		{
+			"a hook", `{"type":"control_request","request_id":"q","request":{"subtype":"hook_callback","callback_id":"cb_0","input":{"hook_event_name":"Stop"}}}`,
+			Control{RequestID: "q", Subtype: "hook_callback", Hook: "Stop"},
+			true,
+		},
 		{"another request", `{"type":"control_request","request_id":"q","request":{"subtype":"mcp_message"}}`, Control{RequestID: "q", Subtype: "mcp_message"}, true},
-		{"an answer", `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"a":[1]}}}`,
-			Control{RequestID: "r", Subtype: "success", Response: true, Success: true, Body: []byte(`{"a":[1]}`)}, true},
+		{
+			"an answer", `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"a":[1]}}}`,
+			Control{RequestID: "r", Subtype: "success", Response: true, Success: true, Body: []byte(`{"a":[1]}`)},
+			true,
+		},
 		{"an answer without a body", `{"type":"control_response","response":{"subtype":"success","request_id":"r"}}`, Control{RequestID: "r", Subtype: "success", Response: true, Success: true}, true},
-		{"a refusal", `{"type":"control_response","response":{"subtype":"error","request_id":"r","error":"Unsupported control request subtype: x","error_code":"unsupported_request"}}`,
-			Control{RequestID: "r", Subtype: "error", Response: true, Error: "Unsupported control request subtype: x"}, true},
+		{
+			"a refusal", `{"type":"control_response","response":{"subtype":"error","request_id":"r","error":"Unsupported control request subtype: x","error_code":"unsupported_request"}}`,
+			Control{RequestID: "r", Subtype: "error", Response: true, Error: "Unsupported control request subtype: x"},
+			true,
+		},
 		{"a request taken back", `{"type":"control_cancel_request","request_id":"q"}`, Control{RequestID: "q", Cancel: true}, true},
 		{"a request that cannot be answered", `{"type":"control_request","request":{"subtype":"can_use_tool"}}`, Control{Subtype: "can_use_tool"}, false},
 		{"another frame", textDelta, Control{}, false},
@@ -80,10 +98,14 @@ func TestAccountFrom(t *testing.T) {
 		want       wire.Account
 	}{
 		{"room left", plan + `{"five_hour":{"utilization":20,"resets_at":"2026-12-01T06:00:00Z"}}}`, wire.Account{Posture: paceline.PostureSubscription}},
-		{"a window used up", plan + `{"five_hour":{"utilization":100,"resets_at":"2026-12-01T06:00:00.000Z"},"seven_day":{"utilization":61}}}`,
-			wire.Account{Limited: true, Reset: stated(1, 6), Scope: "five_hour", Posture: paceline.PostureSubscription}},
-		{"two used up: the last to lift decides", plan + `{"five_hour":{"utilization":100,"resets_at":"2026-12-01T06:00:00Z"},"seven_day":{"utilization":100,"resets_at":"2026-12-05T03:00:00Z"}}}`,
-			wire.Account{Limited: true, Reset: stated(5, 3), Scope: "seven_day", Posture: paceline.PostureSubscription}},
+		{
+			"a window used up", plan + `{"five_hour":{"utilization":100,"resets_at":"2026-12-01T06:00:00.000Z"},"seven_day":{"utilization":61}}}`,
+			wire.Account{Limited: true, Reset: stated(1, 6), Scope: "five_hour", Posture: paceline.PostureSubscription},
+		},
+		{
+			"two used up: the last to lift decides", plan + `{"five_hour":{"utilization":100,"resets_at":"2026-12-01T06:00:00Z"},"seven_day":{"utilization":100,"resets_at":"2026-12-05T03:00:00Z"}}}`,
+			wire.Account{Limited: true, Reset: stated(5, 3), Scope: "seven_day", Posture: paceline.PostureSubscription},
+		},
 		{"used up, but lifted since", plan + `{"five_hour":{"utilization":100,"resets_at":"2026-12-01T04:00:00Z"}}}`, wire.Account{Posture: paceline.PostureSubscription}},
 		{"used up, nobody says until when", plan + `{"five_hour":{"utilization":100}}}`, wire.Account{Limited: true, Scope: "five_hour", Posture: paceline.PostureSubscription}},
 		{"one model's window says nothing of the others", plan + `{"seven_day_opus":{"utilization":100,"resets_at":"2026-12-05T03:00:00Z"}}}`, wire.Account{Posture: paceline.PostureSubscription}},

@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/paceline/paceline/internal/fakeapi"
+)
+
+// crash runs the main job in a server that kills itself at a point, and then
+// starts another one, which carries on.
+func crash(b *bed, point string) result {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd, out, errs := b.command(ctx, "run", "--chain", "claude,codex", prompt)
+	cmd.Env = append(cmd.Env, "PACELINE_CRASH_POINT="+point)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		b.t.Fatalf("it did not die at %s: %v\n%s%s", point, err, out, errs)
+	}
+	return b.with(nil, strings.NewReader(""), "run", "-c")
+}
+
+func TestKilledAnywhere(t *testing.T) {
+	// Where Claude's vendor answers with a limit, the prompt must reach Codex's
+	// once, from the commit of the failure on and, since Claude's transcript
+	// proves it, before.
+	for _, tt := range []struct {
+		point  string
+		claude int // how often Claude's vendor may have been asked
+	}{
+		{"starting", 1},
+		{"sending-committed", 1},
+		{"prompt-written", 1},
+		{"before-running", 1},
+		{"failure-frame", 1},
+		{"after-tx1", 1},
+		{"during-dispatch", 1},
+		{"after-tx2", 1},
+	} {
+		t.Run("P1 P3 F31 killed at "+tt.point+": never twice, and once in the end", func(t *testing.T) {
+			b := newBed(t, fakeapi.Script{
+				Anthropic: fakeapi.Steps(fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour)}),
+				OpenAI:    fakeapi.Steps(fakeapi.Shell("echo hello >> hello.txt"), fakeapi.Text{Text: "I wrote it."}),
+			})
+			r := crash(b, tt.point)
+			claude, codex := b.sent(fakeapi.Anthropic, prompt), b.sent(fakeapi.OpenAI, prompt)
+			if claude > tt.claude || codex > 1 {
+				t.Fatalf("asked claude's vendor %d times and codex's %d times\n%s", claude, codex, r)
+			}
+			s := b.show()
+			last := s.Messages[len(s.Messages)-1].Status
+			switch {
+			case r.code == 0 && codex == 1 && last == "answered":
+			case tt.point == "prompt-written" || tt.point == "before-running":
+				// The server died with the prompt in Claude's hands. Claude is ended
+				// with it, perhaps before its transcript could prove anything: then a
+				// crash is reported, and nothing is sent again.
+				if r.code != 1 || last != "failed" || codex != 0 {
+					t.Errorf("neither answered once nor a reported crash: codex %d, %s, %s", codex, last, r)
+				}
+			default:
+				t.Errorf("codex was asked %d times, the message is %s: %s\n%s", codex, last, r, b.want(0, "why", "-c").out)
+			}
+			for _, run := range s.Runs {
+				if run.Claim.Phase == "pending" {
+					t.Errorf("P3 the claim of %s is still pending", run.ID)
+				}
+			}
+		})
+	}
+}
+
+func TestNoWriterOutlivesItsServer(t *testing.T) {
+	for engine, script := range map[string]func(fakeapi.Answer) fakeapi.Script{
+		"claude": func(a fakeapi.Answer) fakeapi.Script { return fakeapi.Script{Anthropic: fakeapi.Steps(a)} },
+		"codex":  func(a fakeapi.Answer) fakeapi.Script { return fakeapi.Script{OpenAI: fakeapi.Steps(a)} },
+	} {
+		t.Run("P4 "+engine+"'s command writes every 10 ms; its server is killed; the next start finds it dead", func(t *testing.T) {
+			b := newBed(t, script(fakeapi.Shell("i=0; while [ $i -lt 6000 ]; do echo x >> beat.txt; sleep 0.01; i=$((i+1)); done")))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cmd, out, errs := b.command(ctx, "run", "-e", engine, prompt)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			size := func() int64 {
+				info, err := os.Stat(b.path("beat.txt"))
+				if err != nil {
+					return 0
+				}
+				return info.Size()
+			}
+			for until := time.Now().Add(time.Minute); size() < 20; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(until) {
+					t.Fatalf("the command never wrote\n%s%s", out, errs)
+				}
+			}
+			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			r := b.with(nil, strings.NewReader(""), "run", "-c")
+			at := size() // whoever carries on has looked only after the last write
+			if r.code != 1 {
+				t.Errorf("a run that was cut at work is a reported crash: %s", r)
+			}
+			time.Sleep(300 * time.Millisecond)
+			if now := size(); now != at {
+				t.Errorf("it still writes: %d bytes, then %d", at, now)
+			}
+			if s := b.show(); s.Runs[0].Work == "none" || s.Runs[0].Claim.Phase != "" {
+				t.Errorf("work %s, claim %s", s.Runs[0].Work, s.Runs[0].Claim.Phase)
+			}
+			b.t.Log(fmt.Sprintf("%d bytes", at))
+		})
+	}
+}

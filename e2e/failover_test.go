@@ -13,12 +13,6 @@ import (
 
 const prompt = "Write the file hello.txt please."
 
-// answers is what Codex's vendor says to a prompt that it gets: it writes the
-// file, and is done.
-func answers(b *bed) []fakeapi.Step {
-	return fakeapi.Steps(fakeapi.Write(b.path("hello.txt"), "hello\n"), fakeapi.Text{Text: "I wrote hello.txt.", Chunks: 3})
-}
-
 // moved runs the main job with this answer from Claude's vendor, and expects
 // Codex to take the prompt over.
 func moved(t *testing.T, first fakeapi.Answer, line string) *bed {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/logkey"
 	"github.com/paceline/paceline/internal/outbox"
 	"github.com/paceline/paceline/internal/store"
 	"github.com/paceline/paceline/internal/store/sqlite"
@@ -113,7 +114,8 @@ func (d *Daemon) CarryOn(ctx context.Context, but paceline.ThreadID) ([]paceline
 		out = append(out, r.Thread)
 		d.wg.Go(func() {
 			if err := d.Sup.Serve(ctx, r.Thread); err != nil && !errors.Is(err, supervisor.ErrBusy) && ctx.Err() == nil {
-				d.Sup.Log.Error("not carried on", "thread", string(r.Thread), "error", err.Error())
+				d.Sup.Log.LogAttrs(ctx, slog.LevelError, "not carried on",
+					slog.String(logkey.Thread, string(r.Thread)), slog.Any(logkey.Error, err))
 			}
 		})
 	}

@@ -197,7 +197,7 @@ func TestARefusalSaysWhy(t *testing.T) {
 		want   string
 	}{
 		"unknown program":   {func(s *Spec) { s.Argv[0] = "no-such-program" }, "no-such-program is not on the PATH"},
-		"relative PATH":     {func(s *Spec) { s.Env = []string{"PATH=.:bin"} }, "sh is not on the PATH"},
+		"relative PATH":     {func(s *Spec) { s.Env, s.Argv[0] = []string{"PATH=:.:" + s.Dir + "/none"}, "planted" }, "planted is not on the PATH"},
 		"missing folder":    {func(s *Spec) { s.Dir = "/no/such/folder" }, "start sh in /no/such/folder: no such file"},
 		"lock nowhere":      {func(s *Spec) { s.Lock = "/no/such/folder/lock" }, "open lock"},
 		"no run":            {func(s *Spec) { s.Run = "" }, "order names no run"},
@@ -206,6 +206,10 @@ func TestARefusalSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := order(t, "exit")
+			t.Chdir(s.Dir)
+			if err := os.WriteFile("planted", []byte("#!/bin/sh\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
 			c.change(&s)
 			_, err := Start(self(), s)
 			if err == nil || !strings.Contains(err.Error(), c.want) {

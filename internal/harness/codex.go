@@ -89,7 +89,7 @@ func (c codex) Fresh(ctx context.Context, l Launch) (accepted, known bool) {
 	if err != nil {
 		return false, false
 	}
-	defer t.abandon(nil)
+	defer func() { _ = t.abandon(nil) }()
 	if t.Opened.SignedOut {
 		return false, true
 	}

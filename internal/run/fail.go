@@ -158,7 +158,8 @@ func hold(s State, failure paceline.Failure, f Facts) []Effect {
 		}
 	case paceline.CauseBilling:
 		// Money does not come back by itself; nothing is assumed.
-	default:
+	case paceline.CauseUnknown, paceline.CauseAuth, paceline.CauseTransport, paceline.CauseServer, paceline.CauseModel,
+		paceline.CauseContext, paceline.CauseStall, paceline.CauseCrash, paceline.CauseStopped, paceline.CauseOther:
 		return nil
 	}
 	return []Effect{Hold{l}}

@@ -32,7 +32,7 @@ var ids struct {
 // sorting by the time it was made.
 func NewID(prefix string) string {
 	var b [8]byte
-	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails: it ends the program instead
+	rand.Read(b[:]) // never fails: it ends the program instead
 	steps := max(time.Since(idEpoch).Milliseconds(), 0) >> idShift
 	id := uint64(steps)<<idRoom | binary.LittleEndian.Uint64(b[:])>>(64-idRoom)
 	ids.Lock()

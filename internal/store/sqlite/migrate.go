@@ -113,6 +113,8 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, lock *os.File) error {
 		if time.Now().After(deadline) {
 			return f.trouble(store.Locked, errors.New("its tables must be brought up to date, and another paceline has them open"))
 		}
+		// Given back first: two that both hold it shared would wait for each other.
+		flock(lock, unix.LOCK_UN)
 		if flock(lock, unix.LOCK_EX) {
 			if err := f.apply(ctx, db); err != nil {
 				return err

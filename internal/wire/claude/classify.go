@@ -142,6 +142,7 @@ func (f fault) read(notice, subtype string, last window) paceline.Failure {
 		}
 	case paceline.CauseThrottle, paceline.CauseServer, paceline.CauseTransport:
 		out.Retryable = true
+	default: // the same message would fail in the same way
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -121,7 +120,7 @@ func TestNoWriterOutlivesItsServer(t *testing.T) {
 			if s := b.show(); s.Runs[0].Work == "none" || s.Runs[0].Claim.Phase != "" {
 				t.Errorf("work %s, claim %s", s.Runs[0].Work, s.Runs[0].Claim.Phase)
 			}
-			b.t.Log(fmt.Sprintf("%d bytes", at))
+			b.t.Logf("%d bytes", at)
 		})
 	}
 }

@@ -53,6 +53,7 @@ func file(doc *document, home string) layer {
 			if known {
 				r.pair(heading, e)
 			}
+		default: // a comment
 		}
 	}
 	return r.out

@@ -21,8 +21,9 @@ func Main(args []string) int {
 	}
 	// Handled and not ignored: what is ignored here would be ignored by the
 	// harness as well, which then could not be interrupted.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	deaf, term := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(deaf, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	signal.Notify(term, unix.SIGTERM)
 
 	status := os.NewFile(statusFD, "status")
 	control := bufio.NewReader(os.NewFile(controlFD, "control"))
@@ -34,7 +35,7 @@ func Main(args []string) int {
 	g.say(event{Event: "started", Pid: g.harness})
 	commands := make(chan string)
 	go listen(control, commands)
-	g.watch(commands, signals)
+	g.watch(commands, term)
 	g.last()
 	runtime.KeepAlive(g.lock) // a collected file is a closed one, and its lock free
 	return 0

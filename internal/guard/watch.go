@@ -38,15 +38,13 @@ const (
 
 // watch returns when nothing of the tree is left. Until something happens it is
 // blocked.
-func (g *guard) watch(commands <-chan string, signals <-chan os.Signal) {
+func (g *guard) watch(commands <-chan string, term <-chan os.Signal) {
 	for {
 		select {
 		case word := <-commands:
 			g.obey(word)
-		case s := <-signals:
-			if s == unix.SIGTERM {
-				g.obey(cmdStop)
-			}
+		case <-term:
+			g.obey(cmdStop)
 		case <-g.deadline:
 			g.advance()
 		case d, more := <-g.reaped:

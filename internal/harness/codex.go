@@ -313,7 +313,7 @@ const settling = 3 * time.Second
 
 // Settle asks the vendor what a 429 meant whose body the program dropped. The
 // child must still be alive, and not frozen.
-func (t *Turn) Settle(ctx context.Context, f paceline.Failure, now time.Time) paceline.Failure {
+func (t *Turn) Settle(ctx context.Context, f paceline.Failure) paceline.Failure {
 	d, ok := t.driver.(*codexDriver)
 	if !ok || f.Cause != paceline.CauseThrottle {
 		return f
@@ -324,7 +324,7 @@ func (t *Turn) Settle(ctx context.Context, f paceline.Failure, now time.Time) pa
 	if err != nil || !r.ok {
 		return f
 	}
-	return wirecodex.Settle(f, wirecodex.AccountFrom(r.body, now))
+	return wirecodex.Settle(f, wirecodex.AccountFrom(r.body))
 }
 
 // message is the text of a JSON-RPC error.

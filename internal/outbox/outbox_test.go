@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test. Nothing here takes a tenth of it.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 func TestEnqueue(t *testing.T) {
 	t.Parallel()
@@ -179,7 +179,7 @@ func TestWork(t *testing.T) {
 		})
 		enqueue(t, st, box, "r-1")
 		start(t, box)
-		if d := <-left; d <= 0 || d > 20*time.Second {
+		if d := await(t, left); d <= 0 || d > 20*time.Second {
 			t.Errorf("it may last %v", d)
 		}
 	})
@@ -208,11 +208,11 @@ func TestStartAndStop(t *testing.T) {
 	}
 	cancel() // bounds the start, and nothing after it
 	enqueue(t, st, box, "r-slow")
-	<-working
+	await(t, working)
 	stopped := make(chan error, 1)
 	go func() { stopped <- box.Stop(context.WithoutCancel(ctx)) }()
 	close(finish)
-	if err := <-stopped; err != nil {
+	if err := await(t, stopped); err != nil {
 		t.Errorf("stopping: %v", err)
 	}
 	seen.await(t, "r-slow 1")
@@ -256,7 +256,7 @@ func TestUnknownKind(t *testing.T) {
 		box := opened(t, st, seen.perform)
 		enqueue(t, st, box, "r-stuck")
 		// One of the two, and an effect that this build knows, were being performed
-		// when their process was killed an hour ago.
+		// when their process was killed a minute ago.
 		stuck(t, st.DB(), `kind = 'dispatch' OR id = (SELECT min(id) FROM river_job)`)
 		before := rows(t, st, "rollover")
 		start(t, box)
@@ -297,11 +297,11 @@ func TestUnknownKind(t *testing.T) {
 	})
 }
 
-// stuck makes jobs look as if their worker had died an hour ago.
+// stuck makes jobs look as if their worker had died a minute ago.
 func stuck(t *testing.T, db *sql.DB, which string) {
 	t.Helper()
 	_, err := db.ExecContext(t.Context(), `UPDATE river_job SET state = 'running', attempt = 1,
-		attempted_at = strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 hour') WHERE `+which)
+		attempted_at = strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 minute') WHERE `+which)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,6 +399,17 @@ func (j *journal) await(t *testing.T, wanted ...string) {
 	if got := j.sorted(); !slices.Equal(got, wanted) {
 		t.Fatalf("got %q, want %q", got, wanted)
 	}
+}
+
+// await takes what comes out of a channel, or its end.
+func await[T any](t *testing.T, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+	}
+	return v
 }
 
 func nobody(t *testing.T) outbox.Performer {

@@ -300,7 +300,7 @@ func (d *drive) approve(ctx context.Context, e wire.Event, tell Event) (*wire.En
 func (d *drive) finish(ctx context.Context, end wire.Ending, early bool) error {
 	d.keep(ctx)
 	if end.Failure.Cause == paceline.CauseThrottle {
-		end.Failure = d.turn.Settle(ctx, end.Failure, time.Now())
+		end.Failure = d.turn.Settle(ctx, end.Failure)
 	}
 	if end.Outcome == paceline.OutcomeCompleted {
 		// The message is answered: that is on record before the child has left.

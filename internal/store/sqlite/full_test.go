@@ -30,15 +30,7 @@ func TestFullDisk(t *testing.T) {
 		path := filepath.Join(dir, "p.db")
 		st := open(t, path)
 		thread(t, st, "t-1", "m-1")
-		ballast := filepath.Join(dir, "ballast")
-		f, err := os.Create(ballast)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for err == nil {
-			_, err = f.Write(make([]byte, 4096))
-		}
-		f.Close()
+		ballast := fill(t, dir)
 		fills(t, st, path, func() {
 			if err := os.Remove(ballast); err != nil {
 				t.Fatal(err)
@@ -54,6 +46,45 @@ func TestFullDisk(t *testing.T) {
 		resize(t, dir, "size=8m")
 		thread(t, open(t, path), "t-1", "m-1")
 	})
+}
+
+func TestFullAtOpen(t *testing.T) {
+	t.Run("A store that is opened on a full disk is told so, and opens once there is space", func(t *testing.T) {
+		dir := t.TempDir()
+		mountOn(t, dir, false, "size=2m")
+		path := filepath.Join(dir, "p.db")
+		st, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		thread(t, st, "t-1", "m-1")
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ballast := fill(t, dir)
+		_, err = sqlite.Open(t.Context(), path, sqlite.Options{})
+		wantTrouble(t, err, store.Full, path)
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(t, path).Thread(t.Context(), "t-1"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// fill takes all the space that is left, with a file that can be removed.
+func fill(t *testing.T, dir string) (ballast string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "ballast"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	return f.Name()
 }
 
 // fills writes to a full store, has space made, and writes again.

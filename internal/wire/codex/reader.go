@@ -28,7 +28,6 @@ type Reader struct {
 	root     string          // the root conversation; "" until it is known
 	opening  map[string]bool // ids of our requests that open a conversation
 	starting map[string]bool // ids of our turn/start requests
-	children map[string]bool // conversations that the root's turns began
 	old      []string        // ids of turns that have ended
 	limits   gjson.Result    // the latest snapshot
 	turns    int
@@ -37,7 +36,8 @@ type Reader struct {
 
 // turn is the open turn of the root conversation.
 type turn struct {
-	id       string
+	id       string // "" until it is known
+	also     string // a review answers to the id of its request and to one of its own
 	work     paceline.Work
 	evidence []paceline.Evidence
 	failure  *paceline.Failure // of the last error that is not retried
@@ -47,7 +47,7 @@ type turn struct {
 
 // New returns a reader of that form that has seen nothing.
 func New(f Form) *Reader {
-	return &Reader{form: f, opening: map[string]bool{}, starting: map[string]bool{}, children: map[string]bool{}}
+	return &Reader{form: f, opening: map[string]bool{}, starting: map[string]bool{}}
 }
 
 // Sent tells the reader what was written to the child, so that it knows which
@@ -144,8 +144,6 @@ func (r *Reader) notified(method string, id, p gjson.Result, at time.Time) []wir
 		if t := p.Get("thread.id").String(); r.root == "" {
 			r.root = t
 			return []wire.Event{{Kind: wire.Opened, Line: r.line, Conversation: paceline.ConversationID(t)}}
-		} else if t != r.root {
-			r.children[t] = true
 		}
 		return nil
 	case "account/rateLimits/updated":
@@ -178,6 +176,9 @@ func (r *Reader) begun(thread, id string) []wire.Event {
 	if r.turn == nil {
 		r.open(id)
 	}
+	if r.turn.id != "" && r.turn.id != id {
+		r.turn.also = r.turn.id
+	}
 	r.turn.id = id
 	if r.turn.acked {
 		return nil
@@ -203,7 +204,8 @@ func (r *Reader) failed(thread, turnID string, p gjson.Result, at time.Time) []w
 
 // completed ends the root's turn. There is no turn/failed.
 func (r *Reader) completed(thread string, t gjson.Result, at time.Time) []wire.Event {
-	if thread != r.root || r.turn == nil || r.turn.id != "" && t.Get("id").String() != r.turn.id {
+	id := t.Get("id").String()
+	if thread != r.root || r.turn == nil || r.turn.id != "" && id != r.turn.id && id != r.turn.also {
 		return nil
 	}
 	switch t.Get("status").String() {
@@ -255,10 +257,10 @@ func (r *Reader) see(frame, says, means string) {
 }
 
 // AccountFrom reads the answer to account/rateLimits/read.
-func AccountFrom(result []byte, at time.Time) wire.Account {
+func AccountFrom(result []byte) wire.Account {
 	limits := gjson.GetBytes(result, "rateLimits")
 	a := wire.Account{Posture: paceline.PostureSubscription}
-	a.Reset, a.Scope, a.Limited = exhausted(limits, at)
+	a.Reset, a.Scope, a.Limited = exhausted(limits)
 	if limits.Get("rateLimitReachedType").String() != "" {
 		a.Limited = true
 	}
@@ -277,7 +279,7 @@ func Settle(f paceline.Failure, a wire.Account) paceline.Failure {
 }
 
 // exhausted finds the window that is used up, the one that lifts last.
-func exhausted(limits gjson.Result, at time.Time) (paceline.Reset, string, bool) {
+func exhausted(limits gjson.Result) (paceline.Reset, string, bool) {
 	var reset paceline.Reset
 	var scope string
 	found := false
@@ -292,7 +294,6 @@ func exhausted(limits gjson.Result, at time.Time) (paceline.Reset, string, bool)
 			reset, scope = paceline.Reset{At: t, Source: paceline.ResetStated}, window(w.Get("windowDurationMins").Int())
 		}
 	}
-	_ = at
 	return reset, scope, found
 }
 
@@ -312,7 +313,7 @@ func window(minutes int64) string {
 
 // reset is when a limit lifts: by the snapshot, else by the notice's own words.
 func (r *Reader) reset(text string, at time.Time) (paceline.Reset, string) {
-	if reset, scope, ok := exhausted(r.limits, at); ok && reset.Known() {
+	if reset, scope, ok := exhausted(r.limits); ok && reset.Known() {
 		return reset, scope
 	}
 	return notice.ResetAt(text, at), ""

@@ -127,11 +127,9 @@ func (r *Reader) work(frame, kind string) []wire.Event {
 	if r.turn == nil || r.turn.work == paceline.WorkSome {
 		return nil
 	}
-	first := r.turn.work == paceline.WorkNone
 	r.turn.work = paceline.WorkSome
 	e := paceline.Evidence{Frame: frame, Line: r.line, Says: kind, Means: "work"}
 	r.turn.evidence = append(r.turn.evidence, e)
-	_ = first
 	return []wire.Event{{Kind: wire.Worked, Line: r.line, Evidence: e}}
 }
 

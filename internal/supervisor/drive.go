@@ -172,8 +172,9 @@ type drive struct {
 	items   []store.Item
 	unknown map[string]int
 	asking  bool
-	tool    bool // one was seen
-	early   bool // it failed having done no work: its tree is frozen, then ended, beside its successor's start
+	tool    bool                // one was seen
+	last    []paceline.Evidence // what the stream held when it broke off
+	early   bool                // it failed having done no work: its tree is frozen, then ended, beside its successor's start
 }
 
 // follow observes until the turn has ended, and acts on what it means.
@@ -190,6 +191,10 @@ func (d *drive) follow(ctx context.Context) error {
 			if err != nil {
 				_, _ = d.turn.Kill(context.WithoutCancel(ctx))
 				return err
+			}
+			if end != nil && end.Outcome == paceline.OutcomeIncomplete && end.Failure.Cause == paceline.CauseUnknown {
+				d.last = end.Failure.Evidence
+				return d.cut(ctx, nil)
 			}
 			if end != nil {
 				return d.finish(ctx, *end, e.Kind == wire.Limited)
@@ -406,7 +411,7 @@ func (d *drive) cut(ctx context.Context, cause error) error {
 	}
 	return d.end(ctx, d.id, wire.Ending{Outcome: paceline.OutcomeFailed, Failure: paceline.Failure{
 		Cause: paceline.CauseCrash, Work: work, Notice: what,
-		Evidence: []paceline.Evidence{{Frame: "exit", Says: what, Means: "crash"}},
+		Evidence: append(d.last, paceline.Evidence{Frame: "exit", Says: what, Means: "crash"}),
 	}}, d, d.launch)
 }
 

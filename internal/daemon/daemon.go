@@ -97,6 +97,9 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 // CarryOn takes up every thread that a killed server left open, in the
 // background, and returns their ids. Wait waits for them.
 func (d *Daemon) CarryOn(ctx context.Context, but paceline.ThreadID) ([]paceline.ThreadID, error) {
+	if err := d.Sup.Sweep(ctx); err != nil {
+		return nil, err
+	}
 	orphans, err := d.Store.Orphans(ctx)
 	if err != nil {
 		return nil, err

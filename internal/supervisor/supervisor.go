@@ -135,6 +135,17 @@ func (s *Supervisor) Served(id paceline.ThreadID) bool {
 	return false
 }
 
+// Sweep starts the outbox's worker where a killed server left effects to
+// perform. Otherwise each is performed by whoever recorded it, and the worker's
+// idle looking would be paid for nothing.
+func (s *Supervisor) Sweep(ctx context.Context) error {
+	left, err := s.box.Pending(ctx)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return s.box.Start(ctx)
+}
+
 // Close ends the outbox's worker, if it was needed.
 func (s *Supervisor) Close(ctx context.Context) error { return s.box.Stop(ctx) }
 

@@ -1,0 +1,121 @@
+package outbox_test
+
+import (
+	"database/sql"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+
+	"github.com/paceline/paceline/internal/outbox"
+	"github.com/paceline/paceline/internal/store"
+	"github.com/paceline/paceline/internal/store/sqlite"
+)
+
+// future is an effect of a build to come.
+type future struct {
+	Seat string `json:"seat"`
+}
+
+func (future) Kind() string                 { return "rollover" }
+func (future) InsertOpts() river.InsertOpts { return river.InsertOpts{Queue: "rollover"} }
+
+func TestUnknownKind(t *testing.T) {
+	t.Parallel()
+	t.Run("F43 an effect of a kind that this build does not know is neither performed nor discarded, and reported", func(t *testing.T) {
+		t.Parallel()
+		file := path(t)
+		st := open(t, file)
+		newer, err := river.NewClient(riversqlite.New(st.DB()), &river.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = st.InTx(t.Context(), func(tx *store.Tx) error {
+			for range 2 {
+				if _, err := newer.InsertTx(t.Context(), tx.SQL(), future{"s-1"}, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := newJournal()
+		box := opened(t, st, seen.perform)
+		enqueue(t, st, box, "r-stuck")
+		// One of the two, and an effect that this build knows, were being performed
+		// when their process was killed a minute ago.
+		stuck(t, st.DB(), `kind = 'dispatch' OR id = (SELECT min(id) FROM river_job)`)
+		before := rows(t, st, "rollover")
+		start(t, box)
+		// The known one is rescued and performed again: the same sweep saw them all.
+		seen.await(t, "r-stuck 2")
+		enqueue(t, st, box, "r-1")
+		seen.await(t, "r-stuck 2", "r-1 1")
+		if after := rows(t, st, "rollover"); !slices.Equal(before, after) {
+			t.Errorf("they were touched:\n%s\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+		}
+		awaitPending(t, st, outbox.Kind{Name: "rollover", Count: 2})
+		reader, err := sqlite.OpenRead(t.Context(), file, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reader.Close()
+		wantPending(t, reader, outbox.Kind{Name: "rollover", Count: 2})
+	})
+	t.Run("F43 what somebody discarded all the same is still reported", func(t *testing.T) {
+		t.Parallel()
+		st := open(t, path(t))
+		newer, err := river.NewClient(riversqlite.New(st.DB()), &river.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = st.InTx(t.Context(), func(tx *store.Tx) error {
+			_, err := newer.InsertTx(t.Context(), tx.SQL(), future{"s-1"}, nil)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		enqueue(t, st, opened(t, st, nobody(t)), "r-1")
+		if _, err := st.DB().ExecContext(t.Context(), `UPDATE river_job SET state = 'discarded', finalized_at = created_at`); err != nil {
+			t.Fatal(err)
+		}
+		wantPending(t, st, outbox.Kind{Name: "rollover", Count: 1})
+	})
+}
+
+// stuck makes jobs look as if their worker had died a minute ago.
+func stuck(t *testing.T, db *sql.DB, which string) {
+	t.Helper()
+	_, err := db.ExecContext(t.Context(), `UPDATE river_job SET state = 'running', attempt = 1,
+		attempted_at = strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 minute') WHERE `+which)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows are the jobs of a kind, whole.
+func rows(t *testing.T, st *store.Store, kind string) (out []string) {
+	t.Helper()
+	rs, err := st.ReadDB().QueryContext(t.Context(), `SELECT id || ' ' || state || ' ' || attempt || ' ' || scheduled_at || ' ' ||
+		json(args) || ' ' || json(metadata) FROM river_job WHERE kind = $1 ORDER BY id`, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rs.Close()
+	for rs.Next() {
+		var s string
+		if err := rs.Scan(&s); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		t.Fatalf("no %s is there (%v)", kind, rs.Err())
+	}
+	return out
+}

@@ -169,7 +169,8 @@ func (o *runOptions) pick(ctx context.Context, d *daemon.Daemon, dir string, pol
 		ID: paceline.ThreadID(store.NewID("t")), Dir: dir, Tree: harness.Tree(dir), Title: titled(prompt),
 		Mode: policy.Mode, Chain: chain, Created: now, Updated: now,
 	}
-	return th, th.SetPolicy(policy)
+	err := th.SetPolicy(policy)
+	return th, err
 }
 
 // firstEngine is the first harness, in the order claude, codex, that is

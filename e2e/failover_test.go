@@ -32,7 +32,7 @@ func moved(t *testing.T, first fakeapi.Answer, line string) *bed {
 }
 
 func TestMainJob(t *testing.T) {
-	t.Run("F1 F23 a real Claude Code hits its limit, a real Codex answers and writes the file", func(t *testing.T) {
+	t.Run("F1 F23 F32 a real Claude Code hits its limit, a real Codex answers and writes the file", func(t *testing.T) {
 		b := moved(t, fakeapi.UsageLimit{Reset: time.Now().Add(3 * time.Hour)}, "Switched to codex after claude hit its usage limit.")
 		s := b.show()
 		if len(s.Runs) != 2 || s.Runs[0].Claim.Phase != "dispatched" || s.Runs[0].Work != "none" || s.Runs[1].Phase != "done" {

@@ -43,7 +43,7 @@ func lines(r io.Reader) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
 		for {
-			line, err := readLine(in)
+			line, err := wire.ReadLine(in)
 			if len(bytes.TrimSpace(line)) > 0 && !yield(line) {
 				return
 			}

@@ -94,7 +94,7 @@ func TestLines(t *testing.T) {
 	in := bufio.NewReader(strings.NewReader("a\r\n" + long + "\nlast"))
 	var got []int
 	for {
-		line, err := readLine(in)
+		line, err := wire.ReadLine(in)
 		got = append(got, len(line))
 		if err != nil {
 			break

@@ -2,9 +2,7 @@ package harness
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -85,7 +83,7 @@ func (t *Turn) read(events chan<- wire.Event) {
 	defer close(t.replies)
 	in := bufio.NewReaderSize(t.child.Stdout, 64<<10)
 	for {
-		line, err := readLine(in)
+		line, err := wire.ReadLine(in)
 		if len(line) > 0 {
 			got, answer := t.driver.line(line, time.Now())
 			if len(answer) > 0 {
@@ -101,22 +99,6 @@ func (t *Turn) read(events chan<- wire.Event) {
 	}
 	for _, e := range t.driver.closed() {
 		events <- e
-	}
-}
-
-// readLine returns one line without its end. Of a line past wire.MaxLine only
-// the head is kept: the rest is read and dropped, so that a harness that ran
-// away neither fills the memory nor blocks.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if room := wire.MaxLine - len(line); room > 0 {
-			line = append(line, part[:min(room, len(part))]...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return bytes.TrimRight(line, "\r\n"), err
-		}
 	}
 }
 

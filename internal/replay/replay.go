@@ -85,7 +85,7 @@ func recording(path string) bool {
 		return false
 	}
 	defer f.Close()
-	line, _ := next(bufio.NewReaderSize(f, 64<<10))
+	line, _ := wire.ReadLine(bufio.NewReaderSize(f, 64<<10))
 	return gjson.GetBytes(line, "dir").Exists()
 }
 
@@ -123,7 +123,7 @@ func File(harness, path string) ([]Row, error) {
 		}
 	}
 	for {
-		line, err := next(in)
+		line, err := wire.ReadLine(in)
 		if len(bytes.TrimSpace(line)) > 0 {
 			raw, dir, when := unwrap(line)
 			if r == nil {
@@ -193,20 +193,6 @@ func form(first []byte) codex.Form {
 		return codex.Exec
 	}
 	return codex.AppServer
-}
-
-// next reads one line; of an overlong one, its head.
-func next(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if room := wire.MaxLine - len(line); room > 0 {
-			line = append(line, part[:min(room, len(part))]...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return bytes.TrimRight(line, "\r\n"), err
-		}
-	}
 }
 
 func row(path string, e wire.Ending) Row {

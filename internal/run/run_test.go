@@ -52,7 +52,7 @@ func TestCauseAndWorkDecide(t *testing.T) {
 	}
 	for c := paceline.CauseUnknown; c <= paceline.CauseOther; c++ {
 		for _, w := range []paceline.Work{paceline.WorkUnknown, paceline.WorkNone, paceline.WorkSome} {
-			t.Run("F1 F2 "+c.String()+" with work "+w.String(), func(t *testing.T) {
+			t.Run("F1 F2 F15 F16 F30 "+c.String()+" with work "+w.String(), func(t *testing.T) {
 				s, f := base()
 				got, effects := Step(s, failed(c, w), f)
 				want := claims[c] && w == paceline.WorkNone
@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 				t.Error("the message is not settled")
 			}
 		})
-		t.Run("F58 the same at dispatch: "+tt.name, func(t *testing.T) {
+		t.Run("F24 F25 F58 the same at dispatch: "+tt.name, func(t *testing.T) {
 			s, f := base()
 			s, _ = Step(s, failed(paceline.CauseUsageLimit, paceline.WorkNone), f)
 			hop := s.Hop
@@ -194,6 +194,15 @@ func TestDispatch(t *testing.T) {
 		}
 		if len(of[Settle](effects)) != 0 {
 			t.Error("F30 a failing over run settled its message")
+		}
+	})
+	t.Run("F20 F21 the successor names the message itself, so no other text or sender can take its place", func(t *testing.T) {
+		s, f := claimed()
+		f.Message.Text, f.Message.Sender = "forged", "somebody else"
+		_, effects := Step(s, DispatchDue{Next: "r2"}, f)
+		got := of[Create](effects)
+		if len(got) != 1 || got[0].Run.Message != "m1" || got[0].Run.After != "r1" {
+			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("F18 two attempts create one run", func(t *testing.T) {

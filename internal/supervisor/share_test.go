@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -29,7 +28,7 @@ func newOwner(tb testing.TB) (*owner, *[]Event) {
 	}
 	tb.Cleanup(func() { _ = st.Close() })
 	var told []Event
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	s, err := New(Options{
 		Store: st, Dir: filepath.Join(dir, "locks"), Log: log,
 		Feed: func(e Event) { told = append(told, e) },

@@ -213,8 +213,7 @@ func (b *bed) raw(engine string) (wall, cpu time.Duration, err error) {
 	var talk func(write func(any) error, lines *bufio.Scanner) error
 	switch engine {
 	case "claude":
-		cmd = b.command("claude")
-		cmd.Path = filepath.Join(b.checkout, "node_modules", ".bin", "claude")
+		cmd = b.command(filepath.Join(b.checkout, "node_modules", ".bin", "claude"))
 		cmd.Args = []string{
 			"claude", "-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
 			"--include-partial-messages", "--replay-user-messages", "--include-hook-events", "--permission-prompt-tool", "stdio",
@@ -258,7 +257,8 @@ func rawClaude(write func(any) error, lines *bufio.Scanner) error {
 		"role": "user", "content": []any{map[string]any{"type": "text", "text": task}},
 	}, "parent_tool_use_id": nil})
 	for err == nil && lines.Scan() {
-		if bytes.HasPrefix(lines.Bytes(), []byte(`{"type":"result"`)) {
+		var head struct{ Type string }
+		if bytes.Contains(lines.Bytes(), []byte(`"result"`)) && json.Unmarshal(lines.Bytes(), &head) == nil && head.Type == "result" {
 			return nil
 		}
 	}

@@ -189,7 +189,7 @@ func (d *claudeDriver) line(line []byte, at time.Time) ([]wire.Event, []byte) {
 	d.mu.Lock()
 	events := d.reader.Observe(line, at)
 	d.mu.Unlock()
-	if !bytes.HasPrefix(line, []byte(`{"type":"control_`)) {
+	if !bytes.Contains(line, []byte(`"control_`)) {
 		return events, nil // most lines are not, and looking closer costs
 	}
 	c, ok := wireclaude.ParseControl(line)

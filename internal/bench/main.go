@@ -316,8 +316,9 @@ func (b *bed) failover(oursFirst bool) (p pair, err error) {
 	}
 	ours := func() (float64, error) {
 		// The limit that the round before left would be respected, rightly.
-		b.env = append(b.env, fmt.Sprintf("PACELINE_STATE=%s/state-%d", b.dir, time.Now().UnixNano()))
-		return b.gap(b.command(filepath.Join(b.checkout, "bin", "paceline"), "run", "--chain", "claude,codex", limited))
+		cmd := b.command(filepath.Join(b.checkout, "bin", "paceline"), "run", "--chain", "claude,codex", limited)
+		cmd.Env = append(slices.Clone(b.env), fmt.Sprintf("PACELINE_STATE=%s/state-%d", b.dir, time.Now().UnixNano()))
+		return b.gap(cmd)
 	}
 	theirs := func() (float64, error) {
 		return b.gap(b.command("/bin/bash", "-c", `claude -p "$1" || "$2" exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox "$1" </dev/null`,

@@ -32,10 +32,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		return err
 	}
 	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String()})
-	if len(o.thread.Chain) > 1 {
-		// Who could take over is looked up while the child starts.
-		go func() { _, _ = o.candidates(context.WithoutCancel(ctx)) }()
-	}
+	go o.ahead(context.WithoutCancel(ctx), r.Engine)
 	point("starting")
 	t, err := h.Open(ctx, l)
 	if err != nil {
@@ -65,6 +62,16 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	}
 	point("prompt-written")
 	return d.follow(ctx)
+}
+
+// ahead asks who could take over, while the child starts. The engine that is
+// starting says itself who is signed in.
+func (o *owner) ahead(ctx context.Context, running paceline.Engine) {
+	for _, e := range o.thread.Chain {
+		if e != running {
+			o.candidate(ctx, e, true)
+		}
+	}
 }
 
 // launch is what the run's child is started with.

@@ -16,9 +16,13 @@ var idle = map[string]bool{
 	"serverRequest/resolved": true, "skills/changed": true, "app/list/updated": true, "project/changed": true,
 	"thread/tokenUsage/updated": true, // sent after a failed request as well; output shows as items
 	"thread/compacted":          true,
-	// Hooks of the start and end of a session and of a prompt; the others come
-	// with the item that they surround.
-	"hook/started": true, "hook/completed": true,
+}
+
+// idleHooks run around a turn, not because of what was done in it (F49). Every
+// other hook is work, and so is one with a name that this build does not know.
+var idleHooks = map[string]bool{
+	"sessionStart": true, "sessionEnd": true, "userPromptSubmit": true, "preCompact": true, "postCompact": true,
+	"preModelRequest": true, "interrupt": true,
 }
 
 var idlePrefix = []string{"thread/status", "thread/name", "thread/settings", "thread/goal", "thread/readState", "thread/environment", "thread/queue", "thread/closed", "thread/archived", "thread/unarchived", "thread/deleted", "thread/section", "thread/attachment", "thread/project", "thread/prediction", "account/", "mcpServer/", "remoteControl/", "model/", "modelProvider/", "fs/", "windows", "externalAgentConfig/", "fuzzyFileSearch/"}
@@ -95,6 +99,12 @@ func (r *Reader) other(method string, p gjson.Result) []wire.Event {
 	case "turn/diff/updated", "turn/plan/updated", "command/exec/outputDelta", "rawResponseItem/completed":
 		return r.work(method, "")
 	case "turn/moderationMetadata", "rawResponse/completed", "autoApprovalReview/strictReviewRequired":
+		return nil
+	}
+	if strings.HasPrefix(method, "hook/") {
+		if name := p.Get("run.eventName").String(); !idleHooks[name] {
+			return r.work(method, name)
+		}
 		return nil
 	}
 	if idle[method] {

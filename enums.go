@@ -140,13 +140,6 @@ func (p *Posture) UnmarshalText(b []byte) error {
 func (m *Mode) UnmarshalText(b []byte) error { return parse("mode", modeNames, b, (*uint8)(m)) }
 func (k *Kind) UnmarshalText(b []byte) error { return parse("kind", kindNames, b, (*uint8)(k)) }
 
-// ParseMode reads a mode as people type it.
-func ParseMode(s string) (Mode, error) {
-	var m Mode
-	err := m.UnmarshalText([]byte(s))
-	return m, err
-}
-
 func name(names []string, i uint8) string {
 	if int(i) < len(names) {
 		return names[i]

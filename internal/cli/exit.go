@@ -10,14 +10,12 @@ import (
 	"github.com/paceline/paceline/internal/supervisor"
 )
 
-// Exit codes. Scripts rely on them.
+// Exit codes of commands. How a message ended has its own (supervisor.Exit), in
+// the same numbers. Scripts rely on them.
 const (
-	exitDone    = 0
 	exitFailed  = 1
 	exitUsage   = 2
-	exitBlocked = 3
 	exitSignIn  = 4
-	exitPerson  = 5
 	exitStopped = 130
 )
 

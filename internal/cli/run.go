@@ -15,6 +15,7 @@ import (
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
+	"github.com/paceline/paceline/internal/supervisor"
 )
 
 type runOptions struct {
@@ -259,20 +260,10 @@ func (o *runOptions) outcome(ctx context.Context, st *store.Store, id paceline.T
 	if len(messages) == 0 {
 		return nil
 	}
-	switch messages[len(messages)-1].Status {
-	case run.Answered:
-		return nil
-	case run.Blocked:
-		return exitCode(exitBlocked)
-	case run.NeedSignIn:
-		return exitCode(exitSignIn)
-	case run.NeedPerson:
-		return exitCode(exitPerson)
-	case run.Halted:
-		return exitCode(exitStopped)
-	case run.Broke, run.Unsettled:
+	if status := messages[len(messages)-1].Status; status != run.Answered {
+		return exitCode(supervisor.Exit(status))
 	}
-	return exitCode(exitFailed)
+	return nil
 }
 
 // pickThread finds a thread by id, by the beginning of one, or the last one of

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/paceline/paceline"
-	"github.com/paceline/paceline/internal/daemon"
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
@@ -114,7 +113,7 @@ func (o *showOptions) people(w threadWhole) {
 		chain[i] = e.String()
 	}
 	fmt.Fprintf(o.out, "%s  %s\n%s, %s mode, chain %s, begun %s\n", th.ID, printable(th.Title),
-		daemon.Short(th.Dir, o.environ), th.Mode, strings.Join(chain, " → "), when(th.Created, now))
+		tilde(th.Dir, o.environ), th.Mode, strings.Join(chain, " → "), when(th.Created, now))
 	for _, m := range w.Messages {
 		fmt.Fprintf(o.out, "\n> %s\n", strings.ReplaceAll(printable(short(m.Text, 400)), "\n", "\n> "))
 		for _, r := range w.Runs {

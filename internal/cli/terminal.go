@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/paceline/paceline/internal/harness"
 )
 
 // isatty asks the terminal driver, since other character devices are not
@@ -23,4 +25,13 @@ func absolute(dir string) (string, error) {
 		}
 	}
 	return filepath.Abs(dir)
+}
+
+// tilde is a path as people write it.
+func tilde(path string, environ []string) string {
+	home := harness.Environment(environ).Get("HOME")
+	if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "" {
+		return "~/" + rest
+	}
+	return path
 }

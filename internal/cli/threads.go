@@ -96,7 +96,7 @@ func threadsRun(ctx context.Context, o *threadsOptions) error {
 	w := tabwriter.NewWriter(o.out, 0, 4, 2, ' ', 0)
 	now := time.Now()
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Thread, r.Status, distance(r.Updated.Sub(now)), daemon.Short(r.Dir, o.environ), printable(r.Title))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Thread, r.Status, distance(r.Updated.Sub(now)), tilde(r.Dir, o.environ), printable(r.Title))
 	}
 	return w.Flush()
 }

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -133,13 +132,4 @@ func (d *Daemon) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return errors.Join(d.Sup.Close(ctx), d.Store.Close(), d.log.Close())
-}
-
-// Short is a path as people write it.
-func Short(path string, environ []string) string {
-	home := harness.Environment(environ).Get("HOME")
-	if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "" {
-		return "~/" + rest
-	}
-	return path
 }

@@ -3,6 +3,7 @@ package harness
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"iter"
 	"net"
@@ -57,4 +58,19 @@ func lines(r io.Reader) iter.Seq[[]byte] {
 // drop leaves out the events of one kind.
 func drop(events []wire.Event, k wire.EventKind) []wire.Event {
 	return slices.DeleteFunc(events, func(e wire.Event) bool { return e.Kind == k })
+}
+
+// fresh starts one more process of the account, beside the run's own, and lets
+// ask put its question to it. Nothing is sent to a model.
+func fresh(ctx context.Context, h Harness, l Launch, ask func(*Turn) (accepted, known bool)) (accepted, known bool) {
+	l.Resume, l.Lock, l.Run = "", l.Lock+".probe", l.Run+"-probe"
+	t, err := h.Open(ctx, l)
+	if err != nil {
+		return false, false
+	}
+	defer func() { _ = t.abandon(nil) }()
+	if t.Opened.SignedOut {
+		return false, true
+	}
+	return ask(t)
 }

@@ -74,9 +74,9 @@ func (c claude) Probe(ctx context.Context, a paceline.Account, env Environment) 
 	cmd.Env, cmd.WaitDelay = c.environment(a, env), time.Second
 	out, _ := cmd.Output() // it exits 1 when nobody is signed in
 	if !gjson.ValidBytes(out) {
-		return Probed{Path: path, Note: "it does not say whether it is signed in"}, nil
+		return Probed{Note: "it does not say whether it is signed in"}, nil
 	}
-	p := Probed{Path: path, SignedIn: gjson.GetBytes(out, "loggedIn").Bool()}
+	p := Probed{SignedIn: gjson.GetBytes(out, "loggedIn").Bool()}
 	switch gjson.GetBytes(out, "authMethod").String() {
 	case "oauth_token", "claude.ai":
 		p.Posture = paceline.PostureSubscription
@@ -92,24 +92,17 @@ func (c claude) Probe(ctx context.Context, a paceline.Account, env Environment) 
 // Fresh asks a new process for its usage, which it can only tell when its
 // sign-in is accepted.
 func (c claude) Fresh(ctx context.Context, l Launch) (accepted, known bool) {
-	l.Resume, l.Lock, l.Run = "", l.Lock+".probe", l.Run+"-probe"
-	t, err := c.Open(ctx, l)
-	if err != nil {
-		return false, false
-	}
-	defer func() { _ = t.abandon(nil) }()
-	if t.Opened.SignedOut {
-		return false, true
-	}
-	if t.write(wireclaude.ControlRequest("paceline-usage", "get_usage")) != nil {
-		return false, false
-	}
-	r, err := t.await(ctx, "paceline-usage")
-	if err != nil || !r.ok {
-		return false, false
-	}
-	// Usage is there only once the vendor has answered this process.
-	return true, gjson.GetBytes(r.body, "rate_limits").IsObject()
+	return fresh(ctx, c, l, func(t *Turn) (accepted, known bool) {
+		if t.write(wireclaude.ControlRequest("paceline-usage", "get_usage")) != nil {
+			return false, false
+		}
+		r, err := t.await(ctx, "paceline-usage")
+		if err != nil || !r.ok {
+			return false, false
+		}
+		// Usage is there only once the vendor has answered this process.
+		return true, gjson.GetBytes(r.body, "rate_limits").IsObject()
+	})
 }
 
 func (c claude) Open(ctx context.Context, l Launch) (*Turn, error) {

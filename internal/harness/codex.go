@@ -67,7 +67,7 @@ func (c codex) Probe(ctx context.Context, a paceline.Account, env Environment) (
 	cmd := exec.CommandContext(ctx, path, "login", "status")
 	cmd.Env, cmd.WaitDelay = c.environment(a, env), time.Second
 	out, err := cmd.CombinedOutput()
-	p := Probed{Path: path, SignedIn: err == nil}
+	p := Probed{SignedIn: err == nil}
 	switch said := string(out); {
 	case strings.Contains(said, "using ChatGPT"):
 		p.Posture = paceline.PostureSubscription
@@ -84,20 +84,13 @@ func (c codex) Probe(ctx context.Context, a paceline.Account, env Environment) (
 // Fresh asks a new process for the account's limits, which the vendor only
 // tells an accepted sign-in.
 func (c codex) Fresh(ctx context.Context, l Launch) (accepted, known bool) {
-	l.Resume, l.Lock, l.Run = "", l.Lock+".probe", l.Run+"-probe"
-	t, err := c.Open(ctx, l)
-	if err != nil {
-		return false, false
-	}
-	defer func() { _ = t.abandon(nil) }()
-	if t.Opened.SignedOut {
-		return false, true
-	}
-	r, err := t.driver.(*codexDriver).ask(ctx, t, "account/rateLimits/read")
-	if err != nil {
-		return false, false
-	}
-	return r.ok, r.ok || strings.Contains(string(r.body), "401")
+	return fresh(ctx, c, l, func(t *Turn) (accepted, known bool) {
+		r, err := t.driver.(*codexDriver).ask(ctx, t, "account/rateLimits/read")
+		if err != nil {
+			return false, false
+		}
+		return r.ok, r.ok || strings.Contains(string(r.body), "401")
+	})
 }
 
 func (c codex) Open(ctx context.Context, l Launch) (*Turn, error) {

@@ -72,7 +72,6 @@ type Launch struct {
 
 // Probed is what a program says of its account.
 type Probed struct {
-	Path     string
 	SignedIn bool
 	Posture  paceline.Posture
 	Note     string // why it cannot serve; "" where it can

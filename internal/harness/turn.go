@@ -125,9 +125,6 @@ func (t *Turn) Answer(id string, allow bool) error {
 	return nil
 }
 
-// Pid is the child's process id.
-func (t *Turn) Pid() int { return t.child.Pid() }
-
 // Freeze stops the whole tree where it stands: from here on it writes nothing,
 // and leaves the processor to its successor.
 func (t *Turn) Freeze() error { return t.child.Freeze() }

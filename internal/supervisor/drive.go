@@ -27,8 +27,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	if err != nil {
 		return o.fail(ctx, r.ID, paceline.CauseOther, err.Error())
 	}
-	posture := a.Posture
-	if _, _, err := o.decide(ctx, r.ID, run.Begin{Containment: l.Containment.Containment, Posture: posture}, facts{}); err != nil {
+	if _, _, err := o.decide(ctx, r.ID, run.Begin{Containment: l.Containment.Containment, Posture: a.Posture}, facts{}); err != nil {
 		return err
 	}
 	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String()})
@@ -47,7 +46,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return o.fail(ctx, r.ID, paceline.CauseAuth, "not signed in")
 	}
-	d := &drive{owner: o, harness: h, account: a, launch: l, turn: t, id: r.ID}
+	d := &drive{owner: o, harness: h, launch: l, turn: t, id: r.ID}
 	if err := o.settled(ctx); err != nil {
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return err
@@ -145,7 +144,7 @@ func (o *owner) fail(ctx context.Context, id paceline.RunID, c paceline.Cause, w
 			return err
 		}
 	}
-	return o.end(ctx, id, end, nil, harness.Launch{})
+	return o.end(ctx, id, end, nil)
 }
 
 // unopened reads why a child could not be opened.

@@ -20,7 +20,6 @@ import (
 type drive struct {
 	*owner
 	harness harness.Harness
-	account paceline.Account
 	launch  harness.Launch
 	turn    *harness.Turn
 	id      paceline.RunID
@@ -54,7 +53,7 @@ func (d *drive) follow(ctx context.Context) error {
 				return d.cut(ctx, nil)
 			}
 			if end != nil {
-				return d.finish(ctx, *end, e.Kind == wire.Limited)
+				return d.finish(ctx, *end)
 			}
 		}
 	}
@@ -155,14 +154,14 @@ func (d *drive) approve(ctx context.Context, e wire.Event, tell Event) (*wire.En
 }
 
 // finish ends the run as the ending says, and its child.
-func (d *drive) finish(ctx context.Context, end wire.Ending, early bool) error {
+func (d *drive) finish(ctx context.Context, end wire.Ending) error {
 	d.keep(ctx)
 	if end.Failure.Cause == paceline.CauseThrottle {
 		end.Failure = d.turn.Settle(ctx, end.Failure)
 	}
 	if end.Outcome == paceline.OutcomeCompleted {
 		// The message is answered: that is on record before the child has left.
-		if err := d.end(ctx, d.id, end, d, d.launch); err != nil {
+		if err := d.end(ctx, d.id, end, d); err != nil {
 			_, _ = d.turn.Kill(context.WithoutCancel(ctx))
 			return err
 		}
@@ -170,11 +169,11 @@ func (d *drive) finish(ctx context.Context, end wire.Ending, early bool) error {
 		return nil
 	}
 	point("failure-frame")
-	if d.early = early || end.Failure.Work == paceline.WorkNone; !d.early {
+	if d.early = end.Failure.Work == paceline.WorkNone; !d.early {
 		ended, _ := d.turn.Stop(context.WithoutCancel(ctx))
 		d.left(ctx, ended)
 	}
-	err := d.end(ctx, d.id, end, d, d.launch)
+	err := d.end(ctx, d.id, end, d)
 	if err != nil && d.dying == nil {
 		_, _ = d.turn.Kill(context.WithoutCancel(ctx))
 	}
@@ -265,7 +264,7 @@ func (d *drive) cut(ctx context.Context, cause error) error {
 	return d.end(ctx, d.id, wire.Ending{Outcome: paceline.OutcomeFailed, Failure: paceline.Failure{
 		Cause: paceline.CauseCrash, Work: work, Notice: what,
 		Evidence: append(d.last, paceline.Evidence{Frame: "exit", Says: what, Means: "crash"}),
-	}}, d, d.launch)
+	}}, d)
 }
 
 // stop ends the run because its user, or the end of this process, wants it.
@@ -278,8 +277,8 @@ func (d *drive) stop(ctx context.Context) error {
 }
 
 // end records the ending of a run, and performs its claim at once where it got
-// one.
-func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *drive, l harness.Launch) error {
+// one. d is nil where no child was followed.
+func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *drive) error {
 	seen := facts{stop: ctx.Err() != nil, asking: d != nil && d.asking}
 	if end.Outcome != paceline.OutcomeCompleted {
 		chain, err := o.candidates(ctx)
@@ -288,7 +287,7 @@ func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *
 		}
 		seen.chain = chain
 		if end.Failure.Cause == paceline.CauseAuth && d != nil && end.Failure.Work == paceline.WorkNone {
-			seen.probe = o.probe(ctx, d.harness, l)
+			seen.probe = o.probe(ctx, d.harness, d.launch)
 		}
 		ev := Event{
 			Event: "failed", At: time.Now(), Thread: o.thread.ID, Run: id,

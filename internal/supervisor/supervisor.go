@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/paceline/paceline"
-	"github.com/paceline/paceline/internal/config"
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/outbox"
 	"github.com/paceline/paceline/internal/run"
@@ -87,21 +86,28 @@ func (s *Supervisor) Accept(ctx context.Context, th *store.Thread, m paceline.Me
 // Serve works on a thread until nothing in it is open. Only one process serves
 // a thread at a time: ErrBusy says that another one does.
 func (s *Supervisor) Serve(ctx context.Context, id paceline.ThreadID) error {
-	free, err := s.own(id)
+	o, free, err := s.owner(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer free()
-	th, err := s.Store.Thread(ctx, id)
-	if err != nil {
-		return err
-	}
-	var policy config.Policy
-	if err := th.DecodePolicy(&policy); err != nil {
-		return fmt.Errorf("read the policy of %s: %w", id, err)
-	}
-	o := &owner{Supervisor: s, thread: th, policy: policy}
 	return o.serve(ctx)
+}
+
+// owner takes a thread's lock and reads what it was begun with.
+func (s *Supervisor) owner(ctx context.Context, id paceline.ThreadID) (o *owner, free func(), err error) {
+	if free, err = s.own(id); err != nil {
+		return nil, nil, err
+	}
+	o = &owner{Supervisor: s}
+	if o.thread, err = s.Store.Thread(ctx, id); err == nil {
+		err = o.thread.DecodePolicy(&o.policy)
+	}
+	if err != nil {
+		free()
+		return nil, nil, err
+	}
+	return o, free, nil
 }
 
 // own takes the thread's lock. A killed process loses it with its life.
@@ -165,18 +171,10 @@ func (s *Supervisor) perform(ctx context.Context, id paceline.RunID, _ int) erro
 	if r.Claim.Phase != run.Pending {
 		return nil
 	}
-	free, err := s.own(r.Thread)
+	o, free, err := s.owner(ctx, r.Thread)
 	if err != nil {
-		return err // its owner dispatches it; the job finds it done next time
+		return err // where it is busy, its owner dispatches it, and the job finds it done next time
 	}
 	defer free()
-	th, err := s.Store.Thread(ctx, r.Thread)
-	if err != nil {
-		return err
-	}
-	o := &owner{Supervisor: s, thread: th}
-	if err := th.DecodePolicy(&o.policy); err != nil {
-		return err
-	}
 	return o.dispatch(ctx, r)
 }

@@ -72,14 +72,6 @@ func TurnStart(id int, thread, text, message string) []byte {
 	}{thread, []input{{"text", text}}, message})
 }
 
-// TurnInterrupt asks for a turn's end. It does not end a running command.
-func TurnInterrupt(id int, thread, turn string) []byte {
-	return request(id, "turn/interrupt", struct {
-		Thread string `json:"threadId"`
-		Turn   string `json:"turnId"`
-	}{thread, turn})
-}
-
 // Read is a request without arguments: account/read, account/rateLimits/read.
 func Read(id int, method string) []byte { return request(id, method, struct{}{}) }
 

@@ -28,6 +28,8 @@ var layers = map[string]layer{
 	"internal/wire/claude": {pure: true, imports: []string{"", "wire", "notice", "github.com/tidwall/gjson"}},
 	"internal/wire/codex":  {pure: true, imports: []string{"", "wire", "notice", "github.com/tidwall/gjson"}},
 	"internal/place":       {pure: true, imports: []string{""}},
+	"internal/secret":      {pure: true, imports: []string{"github.com/pelletier/go-toml/v2"}},
+	"internal/packet":      {pure: true, imports: []string{""}},
 	"internal/run":         {pure: true, imports: []string{"", "wire", "place"}},
 
 	"internal/logkey":          {},

@@ -52,7 +52,7 @@ type bed struct {
 const task = "Say hello to the reader."
 
 func bench(ctx context.Context, n int) error {
-	b, err := newBed(ctx)
+	b, err := newBed(ctx, 2*(n+1))
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,9 @@ func median(x []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-func newBed(ctx context.Context) (*bed, error) {
+// newBed starts vendors that answer so many healthy runs of each program: a
+// command, then two hundred deltas, unpaced.
+func newBed(ctx context.Context, runs int) (*bed, error) {
 	checkout, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -143,9 +145,16 @@ func newBed(ctx context.Context) (*bed, error) {
 			return nil, err
 		}
 	}
-	hello := fakeapi.Step{Answer: fakeapi.Text{Text: strings.Repeat("Hello, reader. ", 200), Chunks: 200}}
+	said := fakeapi.Text{Text: strings.Repeat("Hello, reader. ", 200), Chunks: 200}
+	var healthy []fakeapi.Step
+	for range runs {
+		healthy = append(healthy, fakeapi.Step{Match: task, Answer: fakeapi.Shell("echo hi"), Once: true}, fakeapi.Step{Match: task, Answer: said, Once: true})
+	}
 	limit := fakeapi.Step{Match: "limited", Answer: fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour)}}
-	b.vendors, err = fakeapi.Start(ctx, fakeapi.Script{Anthropic: []fakeapi.Step{hello, limit}, OpenAI: []fakeapi.Step{hello}})
+	b.vendors, err = fakeapi.Start(ctx, fakeapi.Script{
+		Anthropic: append(healthy, limit),
+		OpenAI:    append(slices.Clone(healthy), fakeapi.Step{Match: "limited", Answer: said}),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -257,9 +266,25 @@ func rawClaude(write func(any) error, lines *bufio.Scanner) error {
 		"role": "user", "content": []any{map[string]any{"type": "text", "text": task}},
 	}, "parent_tool_use_id": nil})
 	for err == nil && lines.Scan() {
-		var head struct{ Type string }
-		if bytes.Contains(lines.Bytes(), []byte(`"result"`)) && json.Unmarshal(lines.Bytes(), &head) == nil && head.Type == "result" {
+		if !bytes.Contains(lines.Bytes(), []byte(`"result"`)) && !bytes.Contains(lines.Bytes(), []byte(`"control_request"`)) {
+			continue
+		}
+		var m struct {
+			Type      string
+			RequestID string `json:"request_id"`
+			Request   struct{ Input json.RawMessage }
+		}
+		if json.Unmarshal(lines.Bytes(), &m) != nil {
+			continue
+		}
+		switch m.Type {
+		case "result":
 			return nil
+		case "control_request":
+			err = write(map[string]any{"type": "control_response", "response": map[string]any{
+				"subtype": "success", "request_id": m.RequestID,
+				"response": map[string]any{"behavior": "allow", "updatedInput": m.Request.Input},
+			}})
 		}
 	}
 	return errors.Join(err, errors.New("claude ended without a result"))

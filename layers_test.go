@@ -48,9 +48,10 @@ var layers = map[string]layer{
 		"github.com/riverqueue/river/rivertype",
 	}},
 	"internal/supervisor": {imports: []string{"", "wire", "place", "run", "store", "outbox", "harness", "guard", "config", "logkey"}},
-	"internal/daemon":     {imports: []string{"", "store", "store/sqlite", "outbox", "supervisor", "harness", "config", "logkey"}},
+	"internal/api":        {imports: []string{"", "run", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
+	"internal/daemon":     {imports: []string{"api", "store", "store/sqlite", "outbox", "supervisor", "harness"}},
 	"internal/cli": {imports: []string{
-		"", "place", "run", "store", "store/sqlite", "supervisor", "daemon", "config", "harness", "guard", "replay",
+		"", "place", "run", "store", "store/sqlite", "supervisor", "daemon", "api", "config", "harness", "guard", "replay",
 		"github.com/spf13/cobra", "golang.org/x/sys/unix",
 	}},
 }

@@ -84,6 +84,9 @@ type bed struct {
 	dir     string
 	project string
 	env     []string
+	// server has `run` use the server in the background. Otherwise it is the
+	// server itself, so that a test can kill the one with the other.
+	server bool
 }
 
 func newBed(t *testing.T, script fakeapi.Script) *bed {
@@ -166,6 +169,9 @@ type result struct {
 func (r result) String() string { return fmt.Sprintf("exit %d\n%s\n%s", r.code, r.out, r.err) }
 
 func (b *bed) command(ctx context.Context, args ...string) (*exec.Cmd, *buffer, *buffer) {
+	if args[0] == "run" && !b.server {
+		args = slices.Insert(slices.Clone(args), 1, "--foreground")
+	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	out, errs := &buffer{}, &buffer{}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.project, slices.Clone(b.env), out, errs

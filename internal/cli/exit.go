@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/paceline/paceline/internal/api"
 	"github.com/paceline/paceline/internal/config"
 	"github.com/paceline/paceline/internal/store"
 	"github.com/paceline/paceline/internal/supervisor"
@@ -20,13 +21,7 @@ const (
 )
 
 // UserError is what a person is told: what happened, then what to try.
-type UserError struct {
-	Msg  string
-	Hint string // "" where there is nothing to try
-	Code int
-}
-
-func (e *UserError) Error() string { return e.Msg }
+type UserError = supervisor.Refusal
 
 func usage(msg, hint string) error { return &UserError{Msg: msg, Hint: hint, Code: exitUsage} }
 
@@ -40,6 +35,8 @@ func explain(err error) *UserError {
 	var trouble *store.Trouble
 	var problems config.Problems
 	switch {
+	case errors.Is(err, api.ErrNobody), errors.Is(err, api.ErrCut), errors.Is(err, api.ErrLeaving):
+		return &UserError{Msg: err.Error(), Hint: "try again; `paceline serve` in another terminal shows what the server says", Code: exitFailed}
 	case errors.As(err, &trouble):
 		return &UserError{Msg: trouble.Error(), Hint: trouble.Hint, Code: exitFailed}
 	case errors.As(err, &problems):

@@ -67,8 +67,9 @@ work, the same prompt goes once to the next engine of your chain.
 		return usage(err.Error(), fmt.Sprintf("`%s --help` lists the flags", c.CommandPath()))
 	})
 	root.AddCommand(
-		newRun(s), newThreads(s), newShow(s), newWhy(s), newStatus(s),
-		newReplay(s), newConfig(s), newVersion(s),
+		newRun(s), newAttach(s), newSend(s), newStop(s), newApprove(s), newDeny(s),
+		newThreads(s), newShow(s), newWhy(s), newStatus(s),
+		newReplay(s), newConfig(s), newServe(s), newServer(s), newVersion(s),
 	)
 	return root
 }

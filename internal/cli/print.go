@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/supervisor"
 )
 
@@ -22,26 +20,17 @@ type printer struct {
 	json   bool
 	people bool // stderr is a terminal: tools are shown too
 
-	mu     sync.Mutex
-	thread paceline.ThreadID
-	line   bool // stdout stands in the middle of a line
-	tty    *bufio.Reader
+	mu   sync.Mutex
+	line bool          // stdout stands in the middle of a line
+	tty  *bufio.Reader // nil where nobody can be asked
 }
 
 func newPrinter(s *streams, asJSON bool) *printer {
 	p := &printer{streams: s, json: asJSON, people: terminal(s.err)}
-	if terminal(s.in) && terminal(s.err) {
+	if terminal(s.in) && terminal(s.err) && !asJSON {
 		p.tty = bufio.NewReader(s.in)
 	}
 	return p
-}
-
-// follow tells the printer which thread the command stays with. Others, which
-// are carried on beside it, are shown by their announcements alone.
-func (p *printer) follow(id paceline.ThreadID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.thread = id
 }
 
 func (p *printer) feed(e supervisor.Event) {
@@ -50,12 +39,6 @@ func (p *printer) feed(e supervisor.Event) {
 	if p.json {
 		e.At = e.At.UTC()
 		_ = json.NewEncoder(p.out).Encode(e) // a closed pipe does not stop the work
-		return
-	}
-	if e.Thread != p.thread {
-		if e.Event == "announcement" || e.Event == "finished" {
-			p.say("%s: %s", e.Thread, said(e))
-		}
 		return
 	}
 	switch e.Event {
@@ -95,6 +78,9 @@ func (p *printer) feed(e supervisor.Event) {
 			p.say("It asks: %s %s", e.Tool, e.Detail)
 		} else {
 			p.say("It asks: %s", e.Tool)
+		}
+		if p.tty == nil {
+			p.say("  `paceline approve %s %s`, or deny, answers it.", e.Thread, e.ID)
 		}
 	}
 }
@@ -145,28 +131,14 @@ func (p *printer) close() {
 	}
 }
 
-// ask puts an approval to the person at the terminal.
-func (p *printer) ask(ctx context.Context, e supervisor.Event) (allow, attended bool) {
+// ask puts an approval to the person at the terminal. No answer is no.
+func (p *printer) ask() (allow bool) {
 	p.mu.Lock()
-	tty, mine := p.tty, e.Thread == p.thread
-	if tty == nil || !mine || p.json {
-		p.mu.Unlock()
-		return false, false
-	}
 	fmt.Fprint(p.err, "Allow it? [y/N] ")
 	p.mu.Unlock()
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := tty.ReadString('\n')
-		answer <- line
-	}()
-	select {
-	case a := <-answer:
-		a = strings.ToLower(strings.TrimSpace(a))
-		return a == "y" || a == "yes", true
-	case <-ctx.Done():
-		return false, true
-	}
+	line, _ := p.tty.ReadString('\n')
+	line = strings.ToLower(strings.TrimSpace(line))
+	return line == "y" || line == "yes"
 }
 
 // when writes a time for people: local, with its zone and its distance.

@@ -63,15 +63,6 @@ func terminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull && isatty(f)
 }
 
-// titled makes a thread's title of its first prompt: one short line.
-func titled(prompt string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
-	if r := []rune(line); len(r) > 60 {
-		return string(r[:59]) + "…"
-	}
-	return line
-}
-
 // workDir is where a run works: absolute, there, and writable where the mode
 // writes.
 func workDir(cd string, writes bool) (string, error) {

@@ -2,20 +2,18 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/api"
 	"github.com/paceline/paceline/internal/config"
-	"github.com/paceline/paceline/internal/daemon"
 	"github.com/paceline/paceline/internal/harness"
-	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
-	"github.com/paceline/paceline/internal/supervisor"
 )
 
 type runOptions struct {
@@ -31,6 +29,7 @@ type runOptions struct {
 	cd     string
 	json   bool
 	fore   bool
+	detach bool
 }
 
 func newRun(s *streams) *cobra.Command {
@@ -60,7 +59,8 @@ a prompt, a thread that was left open is carried on.`,
 	f.StringVar(&o.chain, "chain", "", "the `engines` that may serve, in order: claude,codex")
 	f.StringVar(&o.mode, "mode", "", "what it may do: read, ask, edit or full (default edit)")
 	f.StringVar(&o.cd, "cd", "", "work in this `directory`")
-	f.BoolVar(&o.fore, "foreground", false, "serve it inside this command (the only way in this build)")
+	f.BoolVar(&o.fore, "foreground", false, "be the server inside this command, for CI and containers")
+	f.BoolVar(&o.detach, "detach", false, "print the thread and leave; `attach` shows it")
 	f.BoolVar(&o.json, "json", false, "print events as JSON, one a line")
 	return c
 }
@@ -68,6 +68,9 @@ a prompt, a thread that was left open is carried on.`,
 func runRun(ctx context.Context, o *runOptions) error {
 	if o.last && o.thread != "" {
 		return usage("-c and -t name two threads", "use one of them")
+	}
+	if o.detach && o.fore {
+		return usage("--foreground serves inside this command and --detach leaves it", "use one of them")
 	}
 	if o.engine != "" && o.chain != "" {
 		return usage("-e pins one engine and --chain names several", "use one of them")
@@ -83,10 +86,6 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil && !(again && !o.given) {
 		return err
 	}
-	state, err := daemon.StateDir(o.environ)
-	if err != nil {
-		return err
-	}
 	dir, err := workDir(o.cd, !again && o.mode != "read")
 	if err != nil {
 		return err
@@ -96,46 +95,49 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	p := newPrinter(o.streams, o.json)
-	d, err := daemon.Open(ctx, daemon.Options{
-		State: state, Environ: o.environ, Pass: policy.Pass, Version: ourVersion(), Feed: p.feed, Ask: p.ask,
+	ask := api.Prompt{ID: paceline.MessageID(store.NewID("m")), Text: prompt, Client: o.client(policy, o.detach || p.tty != nil)}
+	if again {
+		th, err := o.pick(ctx, harness.Tree(dir))
+		if err != nil {
+			return err
+		}
+		ask.Thread = th.ID
+	} else {
+		ask.Begin = &api.Begin{Dir: dir, Tree: harness.Tree(dir), Policy: policy}
+	}
+	l, err := o.connect(ctx, o.fore, p.note)
+	if err != nil {
+		return err
+	}
+	err = o.stay(ctx, l, p, ask, policy)
+	return errors.Join(err, l.close())
+}
+
+// stay sends the prompt and stays with its thread until it is answered.
+func (o *runOptions) stay(ctx context.Context, l *link, p *printer, ask api.Prompt, policy config.Policy) error {
+	var got api.Accepted
+	err := l.ask(ctx, func(c *api.Conn) (err error) {
+		if ask.Text == "" {
+			got.Thread = ask.Thread
+			return c.Wake(ctx, ask.Thread, ask.Client)
+		}
+		got, err = c.Prompt(ctx, ask)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	th, err := o.pick(ctx, d, dir, policy, prompt, again)
-	if err != nil {
+	if ask.Begin != nil {
+		o.announce(p, got, policy)
+	}
+	if o.detach {
+		if o.json {
+			return json.NewEncoder(o.out).Encode(got)
+		}
+		_, err := fmt.Fprintln(o.out, got.Thread)
 		return err
 	}
-	p.follow(th.ID)
-	if !again {
-		o.announce(p, th, policy)
-	}
-	if prompt != "" {
-		m := paceline.Message{
-			ID: paceline.MessageID(store.NewID("m")), Thread: th.ID, Kind: paceline.KindPrompt, Sender: "user",
-			Text: prompt, UUID: harness.UUID(), At: time.Now(), Opener: !again,
-		}
-		if strings.HasPrefix(strings.TrimSpace(prompt), "/") {
-			m.Kind = paceline.KindSlash
-		}
-		if err := d.Sup.Accept(ctx, &th, m); err != nil {
-			return err
-		}
-	}
-	left, err := d.CarryOn(ctx, th.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range left {
-		p.note(fmt.Sprintf("Also carrying on %s, which was left open by a paceline that died.", id))
-	}
-	if err := d.Sup.Serve(ctx, th.ID); err != nil {
-		return err
-	}
-	p.close()
-	d.Wait()
-	return o.outcome(ctx, d.Store, th.ID)
+	return watch(ctx, l, p, got)
 }
 
 // load reads the policy for this directory.
@@ -149,121 +151,35 @@ func (o *runOptions) load(dir string) (config.Policy, error) {
 	return p, err
 }
 
-// pick finds the thread, or makes a new one in this directory.
-func (o *runOptions) pick(ctx context.Context, d *daemon.Daemon, dir string, policy config.Policy, prompt string, again bool) (store.Thread, error) {
-	if again {
-		return pickThread(ctx, d.Store, o.thread, o.last, harness.Tree(dir))
-	}
-	chain := policy.Chain
-	if len(chain) == 0 {
-		e, err := o.firstEngine(ctx, d, policy)
-		if err != nil {
-			return store.Thread{}, err
-		}
-		chain = []paceline.Engine{e}
-	}
-	if err := usable(chain, policy, harness.Children(o.environ, policy.Pass)); err != nil {
+// pick finds the thread that was named, or the last one of the tree.
+func (o *runOptions) pick(ctx context.Context, tree string) (store.Thread, error) {
+	st, err := o.open(ctx)
+	if err != nil {
 		return store.Thread{}, err
 	}
-	now := time.Now()
-	th := store.Thread{
-		ID: paceline.ThreadID(store.NewID("t")), Dir: dir, Tree: harness.Tree(dir), Title: titled(prompt),
-		Mode: policy.Mode, Chain: chain, Created: now, Updated: now,
-	}
-	err := th.SetPolicy(policy)
-	return th, err
-}
-
-// firstEngine is the first harness, in the order claude, codex, that is
-// installed and signed in.
-func (o *runOptions) firstEngine(ctx context.Context, d *daemon.Daemon, policy config.Policy) (paceline.Engine, error) {
-	var notes []string
-	installed := false
-	for _, h := range harness.All() {
-		a, ok := policy.Accounts[h.Name()]
-		if !ok || a.Disabled {
-			continue
-		}
-		p := d.Sup.Look(ctx, h, a)
-		if p.Note == "" {
-			return paceline.Engine{Account: a.Name}, nil
-		}
-		installed = installed || !errors.Is(findErr(h, harness.Children(o.environ, policy.Pass)), harness.ErrNotInstalled)
-		notes = append(notes, h.Name()+": "+p.Note)
-	}
-	for _, name := range harness.Stray(o.environ) {
-		notes = append(notes, name+" is set, but not used: it would spend by the token. Declare an account with posture = \"metered\" and key_env = \""+name+"\" to allow it")
-	}
-	code := exitSignIn
-	if !installed {
-		code = exitUsage
-	}
-	return paceline.Engine{}, &UserError{Msg: "no engine is ready", Hint: strings.Join(notes, "\n"), Code: code}
-}
-
-func findErr(h harness.Harness, env harness.Environment) error {
-	_, err := h.Find(env)
-	return err
-}
-
-// usable refuses a chain of which nothing is installed.
-func usable(chain []paceline.Engine, policy config.Policy, env harness.Environment) error {
-	var notes []string
-	for _, e := range chain {
-		a := policy.Accounts[e.Account]
-		h, ok := harness.Named(a.Harness)
-		switch {
-		case !ok:
-			notes = append(notes, fmt.Sprintf("%s: this build does not drive %q", e, a.Harness))
-		case a.Disabled:
-			notes = append(notes, fmt.Sprintf("%s is disabled", e))
-		case findErr(h, env) != nil:
-			notes = append(notes, fmt.Sprintf("%s is not installed: %s", e, h.Install()))
-		default:
-			return nil
-		}
-	}
-	return &UserError{Msg: "nothing in the chain can be used", Hint: strings.Join(notes, "\n"), Code: exitUsage}
+	defer st.Close()
+	return pickThread(ctx, st, o.thread, o.last, tree)
 }
 
 // announce says, before anything starts, who serves and what happens at a
 // limit.
-func (o *runOptions) announce(p *printer, th store.Thread, policy config.Policy) {
-	if p.json {
+func (o *runOptions) announce(p *printer, got api.Accepted, policy config.Policy) {
+	if p.json || len(got.Chain) == 0 {
 		return
 	}
-	names := make([]string, len(th.Chain))
-	for i, e := range th.Chain {
-		names[i] = e.String()
-	}
-	if len(names) == 1 {
+	if names := got.Chain; len(names) == 1 {
 		other := "codex"
-		if th.Chain[0].Account == "codex" {
+		if strings.HasPrefix(names[0], "codex") {
 			other = "claude"
 		}
-		p.note(fmt.Sprintf("%s · %s on %s, %s mode. At its limit this run ends with its reset time; --chain %s,%s would go on.",
-			th.ID, "run", names[0], th.Mode, names[0], other))
+		p.note(fmt.Sprintf("%s · run on %s, %s mode. At its limit this run ends with its reset time; --chain %s,%s would go on.",
+			got.Thread, names[0], got.Mode, names[0], other))
 		return
 	}
-	p.note(fmt.Sprintf("%s · run on %s, then %s; %s mode.", th.ID, names[0], strings.Join(names[1:], ", then "), th.Mode))
+	p.note(fmt.Sprintf("%s · run on %s, then %s; %s mode.", got.Thread, got.Chain[0], strings.Join(got.Chain[1:], ", then "), got.Mode))
 	if !policy.Fallback.Enabled {
 		p.note("Failover is switched off (fallback.enabled = false).")
 	}
-}
-
-// outcome is the exit code of the thread's last message.
-func (o *runOptions) outcome(ctx context.Context, st *store.Store, id paceline.ThreadID) error {
-	messages, err := st.Messages(context.WithoutCancel(ctx), id)
-	if err != nil {
-		return err
-	}
-	if len(messages) == 0 {
-		return nil
-	}
-	if status := messages[len(messages)-1].Status; status != run.Answered {
-		return exitCode(supervisor.Exit(status))
-	}
-	return nil
 }
 
 // pickThread finds a thread by id, by the beginning of one, or the last one of

@@ -155,12 +155,16 @@ func engines(policy config.Policy, env harness.Environment, known []store.Accoun
 				e.Posture = r.Posture.String()
 			}
 		}
+		var missing error
+		if ok {
+			_, missing = h.Find(env)
+		}
 		switch {
 		case !ok:
 			e.State, e.Why = "unready", "this build does not drive "+a.Harness
 		case a.Disabled:
 			e.State, e.Why = "unready", "it is disabled"
-		case findErr(h, env) != nil:
+		case missing != nil:
 			e.State, e.Why = "unready", "it is not installed: "+h.Install()
 		case seen && r.Note != "":
 			e.State, e.Why = "unready", r.Note

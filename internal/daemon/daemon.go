@@ -1,9 +1,11 @@
 // Package daemon wires the parts of a server together. It is the only place
 // that knows them all, and decides nothing.
 //
-// Here a server lives inside the command that needs it. Several may share one
-// state folder: each thread is served by the one that holds its lock, and a
-// thread whose server was killed is carried on by the next one that starts.
+// There is one server a user and machine: whoever holds the lock in the state
+// folder. It answers on a socket, and leaves when nothing is open any more.
+// Commands start it when they need it, or are it for their own lifetime
+// (--foreground). One that was killed is followed by the next, which carries on
+// from what is on disk.
 package daemon
 
 import (
@@ -11,14 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
-	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/api"
 	"github.com/paceline/paceline/internal/harness"
-	"github.com/paceline/paceline/internal/logkey"
 	"github.com/paceline/paceline/internal/outbox"
 	"github.com/paceline/paceline/internal/store"
 	"github.com/paceline/paceline/internal/store/sqlite"
@@ -29,107 +32,211 @@ import (
 type Options struct {
 	State   string // its folder; made where it is missing
 	Environ []string
-	Pass    []string // further variables that children get
 	Version string
-	Feed    func(supervisor.Event)
-	Ask     func(context.Context, supervisor.Event) (allow, attended bool)
+	// Stay is how long the server stays without work; negative is for ever.
+	Stay time.Duration
 }
+
+// ErrTaken: another server of this user is running.
+var ErrTaken = errors.New("another server is running")
 
 // Daemon is a running server.
 type Daemon struct {
-	Store *store.Store
-	Sup   *supervisor.Supervisor
-	log   *os.File
-	wg    sync.WaitGroup
+	store   *store.Store
+	sup     *supervisor.Supervisor
+	log     *os.File
+	lock    *os.File
+	socket  string
+	stay    time.Duration
+	leave   context.CancelFunc
+	left    <-chan struct{} // closed when it is asked to leave
+	serving chan error      // what the answering came to
+
+	mu      sync.Mutex
+	guests  int  // requests that are being answered
+	leaving bool // none is taken any more
 }
 
-// StateDir is where the store, locks and log live:
-// $PACELINE_STATE, else $XDG_STATE_HOME/paceline, else ~/.local/state/paceline.
-func StateDir(environ []string) (string, error) {
-	get := func(name string) string { return harness.Environment(environ).Get(name) }
-	switch {
-	case get("PACELINE_STATE") != "":
-		return filepath.Abs(get("PACELINE_STATE"))
-	case filepath.IsAbs(get("XDG_STATE_HOME")):
-		return filepath.Join(get("XDG_STATE_HOME"), "paceline"), nil
-	case filepath.IsAbs(get("HOME")):
-		return filepath.Join(get("HOME"), ".local", "state", "paceline"), nil
-	}
-	return "", errors.New("neither HOME nor PACELINE_STATE says where to keep state")
-}
-
-// StorePath is the database inside a state folder.
-func StorePath(state string) string { return filepath.Join(state, "paceline.db") }
-
-// Open starts a server that serves nothing yet.
+// Open starts a server: it answers, and has taken up what was left open. It
+// returns ErrTaken where there is one already.
 func Open(ctx context.Context, o Options) (*Daemon, error) {
-	if err := os.MkdirAll(o.State, 0o700); err != nil {
-		return nil, fmt.Errorf("make the state folder: %w", err)
+	if err := own(o.State); err != nil {
+		return nil, err
 	}
+	d := &Daemon{socket: Socket(o.State), stay: o.Stay, serving: make(chan error, 1)}
+	var err error
+	if d.lock, err = take(filepath.Join(o.State, "server.lock")); err != nil {
+		return nil, err
+	}
+	if err := d.open(ctx, o); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Daemon) open(ctx context.Context, o Options) error {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find our own binary: %w", err)
+		return fmt.Errorf("find our own binary: %w", err)
 	}
-	st, err := sqlite.Open(ctx, StorePath(o.State), sqlite.Options{})
+	if d.store, err = sqlite.Open(ctx, StorePath(o.State), sqlite.Options{}); err != nil {
+		return err
+	}
+	d.log, err = os.OpenFile(filepath.Join(o.State, "paceline.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("open the log: %w", err)
 	}
-	log, err := os.OpenFile(filepath.Join(o.State, "paceline.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		st.Close()
-		return nil, fmt.Errorf("open the log: %w", err)
-	}
-	logger := slog.New(slog.NewJSONHandler(log, nil))
-	sup, err := supervisor.New(supervisor.Options{
-		Store: st, Dir: filepath.Join(o.State, "locks"), Self: self, Version: o.Version,
-		Env: harness.Children(o.Environ, o.Pass), Log: logger, Feed: o.Feed, Ask: o.Ask,
-		Box: func(p outbox.Performer) (*outbox.Outbox, error) { return outbox.New(st, p, logger) },
+	logger := slog.New(slog.NewJSONHandler(d.log, nil))
+	d.sup, err = supervisor.New(supervisor.Options{
+		Store: d.store, Dir: filepath.Join(o.State, "locks"), Self: self, Version: o.Version,
+		Env: harness.Children(o.Environ, nil), Keys: o.Environ, Log: logger,
+		Box: func(p outbox.Performer) (*outbox.Outbox, error) { return outbox.New(d.store, p, logger) },
 	})
 	if err != nil {
-		log.Close()
-		st.Close()
-		return nil, err
+		return err
 	}
-	return &Daemon{Store: st, Sup: sup, log: log}, nil
-}
-
-// CarryOn takes up every thread that a killed server left open, in the
-// background, and returns their ids. Wait waits for them.
-func (d *Daemon) CarryOn(ctx context.Context, but paceline.ThreadID) ([]paceline.ThreadID, error) {
-	if err := d.Sup.Sweep(ctx); err != nil {
-		return nil, err
-	}
-	orphans, err := d.Store.Orphans(ctx)
+	l, err := listen(d.socket)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []paceline.ThreadID
-	seen := map[paceline.ThreadID]bool{but: true}
-	for _, r := range orphans {
-		if seen[r.Thread] {
-			continue
-		}
-		seen[r.Thread] = true
-		if d.Sup.Served(r.Thread) {
-			continue // its server lives
-		}
-		out = append(out, r.Thread)
-		d.wg.Go(func() {
-			if err := d.Sup.Serve(ctx, r.Thread); err != nil && !errors.Is(err, supervisor.ErrBusy) && ctx.Err() == nil {
-				d.Sup.Log.LogAttrs(ctx, slog.LevelError, "not carried on",
-					slog.String(logkey.Thread, string(r.Thread)), slog.Any(logkey.Error, err))
-			}
-		})
+	carried, err := d.sup.CarryOn(ctx)
+	if err != nil {
+		l.Close()
+		return err
 	}
-	return out, nil
+	asked, leave := context.WithCancel(context.Background())
+	d.leave, d.left = leave, asked.Done()
+	s := &api.Server{Sup: d.sup, Store: d.store, Version: o.Version, Carried: carried, Leave: leave, Enter: d.enter}
+	over, end := context.WithCancel(context.Background())
+	go func() {
+		<-d.left
+		d.sup.Leave() // whoever follows a thread hears of its last event
+		end()
+	}()
+	go func() { d.serving <- s.Serve(over, l) }()
+	return nil
 }
 
-// Wait waits for what CarryOn took up.
-func (d *Daemon) Wait() { d.wg.Wait() }
-
-// Close ends the server. Whoever serves must have stopped before.
-func (d *Daemon) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+// Wait waits until the server has nothing to do, is asked to leave, or ctx
+// ends; after it nobody is let in.
+func (d *Daemon) Wait(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return errors.Join(d.Sup.Close(ctx), d.Store.Close(), d.log.Close())
+	go func() {
+		select {
+		case <-d.left:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for ctx.Err() == nil {
+		grace := d.stay
+		if d.sup.Draining() {
+			grace = 0
+		}
+		if grace < 0 {
+			grace = time.Hour
+		}
+		if d.idle(ctx, grace) {
+			return
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leaving = true
+}
+
+// idle waits for a while without work, and reports whether the server leaves.
+func (d *Daemon) idle(ctx context.Context, grace time.Duration) bool {
+	look, cancel := context.WithTimeout(ctx, grace+time.Second) // a drain may have begun meanwhile
+	defer cancel()
+	if d.sup.Idle(look, grace) != nil || d.stay < 0 && !d.sup.Draining() {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// Whoever came in since has work for us.
+	d.leaving = d.guests == 0 && d.sup.Busy() == 0
+	return d.leaving
+}
+
+// enter lets a request in.
+func (d *Daemon) enter() (done func(), ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.leaving {
+		return nil, false
+	}
+	d.guests++
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.guests--
+	}, true
+}
+
+// Close ends the server. What is open stays open for the next one.
+func (d *Daemon) Close() error {
+	d.leave()
+	err := <-d.serving
+	return errors.Join(err, d.close())
+}
+
+// close closes what was opened, the lock last: the next server starts only then.
+func (d *Daemon) close() error {
+	var errs []error
+	if d.sup != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		errs = append(errs, d.sup.Close(ctx))
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	if d.log != nil {
+		errs = append(errs, d.log.Close())
+	}
+	if d.serving != nil {
+		_ = os.Remove(d.socket)
+	}
+	errs = append(errs, d.lock.Close())
+	return errors.Join(errs...)
+}
+
+// take takes the lock that makes a server the only one. A killed process loses
+// it with its life.
+func take(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the server's lock: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, ErrTaken
+		}
+		return nil, fmt.Errorf("take the server's lock: %w", err)
+	}
+	return f, nil
+}
+
+// listen opens the socket. Whoever holds the lock may clear away what a killed
+// server left.
+func listen(socket string) (net.Listener, error) {
+	if err := own(filepath.Dir(socket)); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("clear the socket: %w", err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("open the socket: %w", err)
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("open the socket: %w", err)
+	}
+	return l, nil
 }

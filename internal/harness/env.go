@@ -92,3 +92,22 @@ func (e Environment) With(kv ...string) Environment {
 	}
 	return append(out, kv...)
 }
+
+// secret reports whether a variable may hold something that belongs on no disk.
+func secret(kv string) bool {
+	name, value, _ := strings.Cut(kv, "=")
+	return strings.Contains(strings.ToUpper(name), "TOKEN") && !strings.HasSuffix(name, "_URL_OVERRIDE") ||
+		strings.Contains(strings.ToUpper(name), "KEY") || strings.Contains(strings.ToUpper(name), "SECRET") ||
+		strings.Contains(strings.ToUpper(name), "PASSWORD") ||
+		strings.Contains(value, "://") && strings.Contains(value, "@") // a proxy's own password
+}
+
+// Public is the part of e that may be kept on disk.
+func (e Environment) Public() Environment {
+	return slices.DeleteFunc(slices.Clone(e), secret)
+}
+
+// Secret is the part of e that is kept in memory alone.
+func (e Environment) Secret() Environment {
+	return slices.DeleteFunc(slices.Clone(e), func(kv string) bool { return !secret(kv) })
+}

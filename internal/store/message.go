@@ -102,3 +102,12 @@ func (s *Store) Messages(ctx context.Context, id paceline.ThreadID) ([]Message, 
 		`SELECT `+messageColumns+` FROM messages WHERE thread = $1 ORDER BY seq`, id)
 	return explained(s, ms, err)
 }
+
+// Unsettled lists the threads in which a message is open, the oldest such
+// message first.
+func (s *Store) Unsettled(ctx context.Context) ([]paceline.ThreadID, error) {
+	ids, err := all(ctx, s.d.Read, "list open threads", func(row scanner) (id paceline.ThreadID, err error) {
+		return id, row.Scan(&id)
+	}, `SELECT thread FROM messages WHERE status = '`+run.Unsettled.String()+`' GROUP BY thread ORDER BY MIN(seq)`)
+	return explained(s, ids, err)
+}

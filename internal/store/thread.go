@@ -19,10 +19,13 @@ type Thread struct {
 	Chain []paceline.Engine `json:"chain"`
 	// Policy is what was resolved when the thread began. The store does not look
 	// inside.
-	Policy   json.RawMessage `json:"policy,omitempty"`
-	Archived bool            `json:"archived,omitempty"`
-	Created  time.Time       `json:"created"`
-	Updated  time.Time       `json:"updated"` // when a message last came in or was settled
+	Policy json.RawMessage `json:"policy,omitempty"`
+	// Env holds the variables that its children get, without those that are
+	// secret. It is the client's who was last here.
+	Env      []string  `json:"-"`
+	Archived bool      `json:"archived,omitempty"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"` // when a message last came in or was settled
 }
 
 // SetPolicy keeps v as the thread's policy.
@@ -43,28 +46,37 @@ func (t Thread) DecodePolicy(v any) error {
 	return nil
 }
 
-const threadColumns = `id, dir, tree, title, mode, chain, policy, archived, created_at, updated_at`
+const threadColumns = `id, dir, tree, title, mode, chain, policy, archived, created_at, updated_at, env`
 
 func scanThread(row scanner) (Thread, error) {
 	var t Thread
 	var dir, tree, title []byte
 	var chain JSON[[]paceline.Engine]
 	var policy JSON[json.RawMessage]
+	var env JSON[[]string]
 	var created, updated Millis
-	err := row.Scan(&t.ID, &dir, &tree, &title, word{&t.Mode}, &chain, &policy, &t.Archived, &created, &updated)
+	err := row.Scan(&t.ID, &dir, &tree, &title, word{&t.Mode}, &chain, &policy, &t.Archived, &created, &updated, &env)
 	t.Dir, t.Tree, t.Title = string(dir), string(tree), string(title)
-	t.Chain, t.Policy, t.Created, t.Updated = chain.V, policy.V, created.Time, updated.Time
+	t.Chain, t.Policy, t.Env, t.Created, t.Updated = chain.V, policy.V, env.V, created.Time, updated.Time
 	return t, err
 }
 
 // AddThread adds a thread.
 func (t *Tx) AddThread(ctx context.Context, th Thread) error {
 	_, err := t.tx.ExecContext(ctx, `INSERT INTO threads (`+threadColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		th.ID, []byte(th.Dir), []byte(th.Tree), []byte(th.Title), th.Mode.String(), JSON[[]paceline.Engine]{th.Chain},
-		JSON[json.RawMessage]{th.Policy}, th.Archived, Millis{th.Created}, Millis{th.Updated})
+		JSON[json.RawMessage]{th.Policy}, th.Archived, Millis{th.Created}, Millis{th.Updated}, JSON[[]string]{th.Env})
 	if err != nil {
 		return fmt.Errorf("add thread %s: %w", th.ID, err)
+	}
+	return nil
+}
+
+// SetThreadEnv keeps the variables of the client who is here now.
+func (t *Tx) SetThreadEnv(ctx context.Context, id paceline.ThreadID, env []string) error {
+	if _, err := t.tx.ExecContext(ctx, `UPDATE threads SET env = $1 WHERE id = $2`, JSON[[]string]{env}, id); err != nil {
+		return fmt.Errorf("keep the environment of %s: %w", id, err)
 	}
 	return nil
 }

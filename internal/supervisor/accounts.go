@@ -21,7 +21,6 @@ import (
 // changes.
 type accounts struct {
 	store *store.Store
-	env   harness.Environment
 	log   *slog.Logger
 
 	mu    sync.Mutex
@@ -35,28 +34,28 @@ const fresh = 12 * time.Hour
 // asking is how long a program may take to say who is signed in.
 const asking = 20 * time.Second
 
-func newAccounts(st *store.Store, env harness.Environment, log *slog.Logger) *accounts {
-	return &accounts{store: st, env: env, log: log, known: map[string]store.AccountRow{}}
+func newAccounts(st *store.Store, log *slog.Logger) *accounts {
+	return &accounts{store: st, log: log, known: map[string]store.AccountRow{}}
 }
 
 // look returns what is known of an account, asking its program where needed.
-func (a *accounts) look(ctx context.Context, h harness.Harness, acc paceline.Account) harness.Probed {
+func (a *accounts) look(ctx context.Context, h harness.Harness, acc paceline.Account, env harness.Environment) harness.Probed {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	stamp := a.stamp(h, acc)
-	if r, ok := a.remembered(ctx, acc.Name); ok && r.Stamp == stamp && time.Since(r.Seen) < fresh {
+	now := stamp(h, acc, env)
+	if r, ok := a.remembered(ctx, acc.Name); ok && r.Stamp == now && time.Since(r.Seen) < fresh {
 		return harness.Probed{SignedIn: r.SignedIn, Posture: r.Posture, Note: r.Note}
 	}
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
-	p, err := h.Probe(ctx, acc, a.env)
+	p, err := h.Probe(ctx, acc, env)
 	if ctx.Err() != nil {
 		return harness.Probed{Note: "it does not say whether it is signed in"}
 	}
 	r := store.AccountRow{
 		Name: acc.Name, Harness: h.Name(), SignedIn: p.SignedIn, Posture: p.Posture, Note: p.Note,
 		// The stamp is taken again: asking may itself touch the files.
-		Stamp: a.stamp(h, acc), Seen: time.Now(),
+		Stamp: stamp(h, acc, env), Seen: time.Now(),
 	}
 	if err == nil {
 		a.keep(ctx, r)
@@ -80,7 +79,7 @@ func (a *accounts) remembered(ctx context.Context, name string) (store.AccountRo
 }
 
 // opened keeps what a child said of its account when it opened a conversation.
-func (a *accounts) opened(ctx context.Context, h harness.Harness, acc paceline.Account, o harness.Opened) {
+func (a *accounts) opened(ctx context.Context, h harness.Harness, acc paceline.Account, env harness.Environment, o harness.Opened) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r, _ := a.remembered(ctx, acc.Name)
@@ -94,7 +93,7 @@ func (a *accounts) opened(ctx context.Context, h harness.Harness, acc paceline.A
 	if o.Posture != paceline.PostureUnknown {
 		r.Posture = o.Posture
 	}
-	r.Stamp, r.Seen = a.stamp(h, acc), time.Now()
+	r.Stamp, r.Seen = stamp(h, acc, env), time.Now()
 	a.keep(ctx, r)
 }
 
@@ -117,10 +116,10 @@ func (a *accounts) keep(ctx context.Context, r store.AccountRow) {
 
 // stamp changes when a file changes that a sign-in rests on. Only sizes and
 // times are looked at, never contents.
-func (a *accounts) stamp(h harness.Harness, acc paceline.Account) string {
+func stamp(h harness.Harness, acc paceline.Account, env harness.Environment) string {
 	var b strings.Builder
-	path, _ := h.Find(a.env)
-	home := h.Home(acc, a.env)
+	path, _ := h.Find(env)
+	home := h.Home(acc, env)
 	for _, f := range []string{path, filepath.Join(home, ".credentials.json"), filepath.Join(home, "auth.json"), filepath.Join(home, "config.toml")} {
 		if info, err := os.Stat(f); err == nil {
 			fmt.Fprintf(&b, "%d.%d ", info.Size(), info.ModTime().UnixNano())
@@ -128,6 +127,6 @@ func (a *accounts) stamp(h harness.Harness, acc paceline.Account) string {
 			b.WriteString("- ")
 		}
 	}
-	fmt.Fprintf(&b, "%s %t %s", acc.Posture, a.env.Get("CLAUDE_CODE_OAUTH_TOKEN") != "", acc.BaseURL)
+	fmt.Fprintf(&b, "%s %s %t %s", home, acc.Posture, env.Get("CLAUDE_CODE_OAUTH_TOKEN") != "", acc.BaseURL)
 	return b.String()
 }

@@ -37,7 +37,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	if err != nil {
 		return o.unopened(ctx, r.ID, err)
 	}
-	o.accounts.opened(ctx, h, a, t.Opened)
+	o.accounts.opened(ctx, h, a, o.Env, t.Opened)
 	if why := o.dearer(r, a, t.Opened); why != "" {
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return o.fail(ctx, r.ID, paceline.CauseOther, why)
@@ -83,7 +83,7 @@ func (o *owner) launch(ctx context.Context, h harness.Harness, a paceline.Accoun
 	if info, err := os.Stat(o.thread.Dir); err != nil || !info.IsDir() {
 		return l, fmt.Errorf("the working directory %s is gone", o.thread.Dir)
 	}
-	if err := key(ctx, &l.Account, o.Env); err != nil {
+	if err := key(ctx, &l.Account, o.Env, o.keys); err != nil {
 		return l, err
 	}
 	runs, err := o.Store.Runs(ctx, o.thread.ID)
@@ -102,11 +102,11 @@ func (o *owner) launch(ctx context.Context, h harness.Harness, a paceline.Accoun
 
 // key fetches the key of a declared metered account. It lives in this process
 // and in the child's environment, and nowhere else.
-func key(ctx context.Context, a *paceline.Account, env harness.Environment) error {
+func key(ctx context.Context, a *paceline.Account, env, keys harness.Environment) error {
 	switch {
 	case a.Posture != paceline.PostureMetered:
 	case a.KeyEnv != "":
-		if a.Key = os.Getenv(a.KeyEnv); a.Key == "" {
+		if a.Key = keys.Get(a.KeyEnv); a.Key == "" {
 			return fmt.Errorf("account %s takes its key from %s, which is not set", a.Name, a.KeyEnv)
 		}
 	case a.KeyCmd != "":
@@ -149,9 +149,12 @@ func (o *owner) fail(ctx context.Context, id paceline.RunID, c paceline.Cause, w
 
 // unopened reads why a child could not be opened.
 func (o *owner) unopened(ctx context.Context, id paceline.RunID, err error) error {
-	if ctx.Err() != nil {
+	switch {
+	case stopped(ctx):
 		_, _, err := o.decide(ctx, id, run.StopAsked{By: "its user"}, facts{stop: true})
 		return err
+	case leaving(ctx):
+		return ctx.Err() // nothing was sent: the next server starts it again
 	}
 	var tr *harness.Trouble
 	what := err.Error()

@@ -91,7 +91,7 @@ func (o *owner) candidate(ctx context.Context, e paceline.Engine, probe bool) pl
 	case !probe:
 		return c
 	}
-	p := o.accounts.look(ctx, h, a)
+	p := o.accounts.look(ctx, h, a, o.Env)
 	c.Unready, c.SignedOut = p.Note, !p.SignedIn && p.Note != ""
 	if c.Posture == paceline.PostureUnknown {
 		c.Posture = p.Posture

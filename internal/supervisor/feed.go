@@ -9,17 +9,21 @@ import (
 // Event is one line of `run --json`: what a client that stays with a thread is
 // told. Fields that do not belong to its kind are absent.
 type Event struct {
-	Event  string             `json:"event"`
-	At     time.Time          `json:"at"`
-	Thread paceline.ThreadID  `json:"thread"`
-	Run    paceline.RunID     `json:"run,omitempty"`
-	Engine string             `json:"engine,omitempty"` // started
-	Mode   string             `json:"mode,omitempty"`   // started
-	Text   string             `json:"text,omitempty"`   // text, announcement, finished
-	Tool   string             `json:"tool,omitempty"`   // tool, approval
-	Path   string             `json:"path,omitempty"`   // file
-	ID     paceline.RequestID `json:"id,omitempty"`     // approval
-	Detail string             `json:"detail,omitempty"` // approval
+	Event  string            `json:"event"`
+	At     time.Time         `json:"at"`
+	Thread paceline.ThreadID `json:"thread"`
+	Run    paceline.RunID    `json:"run,omitempty"`
+	// Offset is the event's place in its thread; `attach --after` goes on behind it.
+	Offset  string `json:"offset,omitempty"`
+	seq     int64
+	Message paceline.MessageID `json:"message,omitempty"` // accepted, finished
+	Engine  string             `json:"engine,omitempty"`  // started
+	Mode    string             `json:"mode,omitempty"`    // started
+	Text    string             `json:"text,omitempty"`    // text, announcement, finished
+	Tool    string             `json:"tool,omitempty"`    // tool, approval
+	Path    string             `json:"path,omitempty"`    // file
+	ID      paceline.RequestID `json:"id,omitempty"`      // approval
+	Detail  string             `json:"detail,omitempty"`  // approval
 
 	Cause   string     `json:"cause,omitempty"` // failed, limit, retrying
 	Code    string     `json:"code,omitempty"`

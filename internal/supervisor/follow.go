@@ -38,6 +38,9 @@ func (d *drive) follow(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			if leaving(ctx) {
+				return d.leave(ctx)
+			}
 			return d.stop(ctx)
 		case e, ok := <-d.turn.Events:
 			if !ok {
@@ -276,10 +279,18 @@ func (d *drive) stop(ctx context.Context) error {
 	return err
 }
 
+// leave ends the child and records nothing: the next server finds the run as it
+// is on disk, and reads in the engine's own transcript how far it came.
+func (d *drive) leave(ctx context.Context) error {
+	d.keep(ctx)
+	_, _ = d.turn.Stop(context.WithoutCancel(ctx))
+	return ctx.Err()
+}
+
 // end records the ending of a run, and performs its claim at once where it got
 // one. d is nil where no child was followed.
 func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *drive) error {
-	seen := facts{stop: ctx.Err() != nil, asking: d != nil && d.asking}
+	seen := facts{stop: stopped(ctx), asking: d != nil && d.asking}
 	if end.Outcome != paceline.OutcomeCompleted {
 		chain, err := o.candidates(ctx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/config"
+	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/logkey"
 	"github.com/paceline/paceline/internal/place"
 	"github.com/paceline/paceline/internal/run"
@@ -19,6 +20,8 @@ import (
 // owner is the one goroutine that serves a thread.
 type owner struct {
 	*Supervisor
+	Env    harness.Environment // what its children get
+	keys   harness.Environment // of metered accounts; nowhere else
 	thread store.Thread
 	policy config.Policy
 	dying  chan struct{} // closed when the last run's tree is gone; nil when there is none
@@ -33,6 +36,8 @@ func (o *owner) serve(ctx context.Context) error {
 			return err
 		case m == nil:
 			return nil
+		case o.Draining():
+			return ErrDraining
 		case r == nil:
 			if err := o.place(ctx, *m); err != nil {
 				return err
@@ -175,18 +180,16 @@ func (o *owner) unplaced(ctx context.Context, m store.Message, chain []place.Can
 	}
 	end := run.Settle{Status: status, Text: "no engine can serve", Hint: why}
 	d := run.Decision{At: time.Now(), Event: "placed", What: "no engine can serve", Why: why, Out: ch.Out}
-	err := o.Store.InTx(ctx, func(tx *store.Tx) error {
+	err := o.journal.commit(ctx, o.thread.ID, func(tx *store.Tx) ([]Event, error) {
 		if err := tx.SettleMessage(ctx, m.ID, end); err != nil {
-			return err
+			return nil, err
 		}
-		return tx.AddDecision(ctx, o.thread.ID, d)
+		return []Event{o.finished("", m.ID, end)}, tx.AddDecision(ctx, o.thread.ID, d)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		o.decided(d)
 	}
-	o.decided(d)
-	o.finished("", end)
-	return nil
+	return err
 }
 
 // decide is the whole of record-before-act: it reads the run and the facts,
@@ -196,38 +199,42 @@ func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen
 	ctx = context.WithoutCancel(ctx)
 	var after run.State
 	var effects []run.Effect
-	write := func(tx *store.Tx) error {
+	write := func(tx *store.Tx) ([]Event, error) {
 		before, version, err := tx.Run(ctx, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		f, err := o.facts(ctx, tx, before, seen)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		after, effects = run.Step(before, e, f)
 		if len(effects) == 0 && reflect.DeepEqual(before, after) {
-			return nil
+			return nil, nil
 		}
 		if err := tx.PutRun(ctx, after, version); err != nil {
-			return err
+			return nil, err
 		}
 		if before.Claim.Phase == run.Pending && after.Claim.Phase != run.Pending {
 			if err := o.box.Performed(ctx, tx, id); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return o.record(ctx, tx, after, effects)
+		return o.told(after, effects), o.record(ctx, tx, after, effects)
 	}
 	for try := 0; ; try++ {
-		err := o.Store.InTx(ctx, write)
+		err := o.journal.commit(ctx, o.thread.ID, write)
 		if errors.Is(err, store.ErrStale) && try < 5 {
 			continue // Step is pure: load again, step again
 		}
 		if err != nil {
 			return after, nil, fmt.Errorf("%s: %w", id, err)
 		}
-		o.tell(after, effects)
+		for _, e := range effects {
+			if e, ok := e.(run.Decide); ok {
+				o.decided(e.Decision)
+			}
+		}
 		return after, effects, nil
 	}
 }
@@ -259,38 +266,37 @@ func (o *owner) record(ctx context.Context, tx *store.Tx, s run.State, effects [
 	return nil
 }
 
-// tell passes on what is now on record: to the log, and to whoever listens.
-func (o *owner) tell(s run.State, effects []run.Effect) {
+// told is what clients hear of a decision. It is on disk with it.
+func (o *owner) told(s run.State, effects []run.Effect) (out []Event) {
 	for _, e := range effects {
+		ev := Event{At: time.Now(), Thread: s.Thread, Run: s.ID}
 		switch e := e.(type) {
-		case run.Decide:
-			o.decided(e.Decision)
 		case run.Announce:
-			o.Feed(Event{Event: "announcement", At: time.Now(), Thread: s.Thread, Run: s.ID, Text: e.Text})
+			ev.Event, ev.Text = "announcement", e.Text
 		case run.Create:
-			o.Feed(Event{
-				Event: "failover", At: time.Now(), Thread: s.Thread, Run: e.Run.ID,
-				FromEngine: s.Engine.String(), ToEngine: e.Run.Engine.String(), Why: s.Claim.Why,
-			})
+			ev.Event, ev.Run, ev.Why = "failover", e.Run.ID, s.Claim.Why
+			ev.FromEngine, ev.ToEngine = s.Engine.String(), e.Run.Engine.String()
 		case run.Hold:
-			ev := Event{Event: "limit", At: time.Now(), Thread: s.Thread, Run: s.ID, Engine: e.Limit.Engine.String(), Cause: e.Limit.Cause.String()}
+			ev.Event, ev.Engine, ev.Cause = "limit", e.Limit.Engine.String(), e.Limit.Cause.String()
 			ev.reset(e.Limit.Reset)
-			o.Feed(ev)
 		case run.Settle:
-			o.finished(s.ID, e)
-		case run.Dispatch, run.Lift:
+			ev = o.finished(s.ID, s.Message, e)
+		case run.Dispatch, run.Lift, run.Decide:
+			continue
 		}
+		out = append(out, ev)
 	}
+	return out
 }
 
-func (o *owner) finished(id paceline.RunID, e run.Settle) {
+func (o *owner) finished(id paceline.RunID, m paceline.MessageID, e run.Settle) Event {
 	exit := Exit(e.Status)
 	ev := Event{
-		Event: "finished", At: time.Now(), Thread: o.thread.ID, Run: id,
+		Event: "finished", At: time.Now(), Thread: o.thread.ID, Run: id, Message: m,
 		Status: e.Status.String(), Exit: &exit, Text: e.Text, Hint: e.Hint,
 	}
 	ev.reset(e.Reset)
-	o.Feed(ev)
+	return ev
 }
 
 // Exit is the exit code of a settled message.
@@ -321,13 +327,14 @@ func (o *owner) decided(d run.Decision) {
 // announce puts a line of ours into the thread, outside of a decision.
 func (o *owner) announce(ctx context.Context, id paceline.RunID, text string) {
 	s := run.State{ID: id, Thread: o.thread.ID}
-	err := o.Store.InTx(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		return tx.AddItem(ctx, item(s, "announcement", map[string]string{"text": text}))
+	ctx = context.WithoutCancel(ctx)
+	told := Event{Event: "announcement", At: time.Now(), Thread: o.thread.ID, Run: id, Text: text}
+	err := o.journal.commit(ctx, o.thread.ID, func(tx *store.Tx) ([]Event, error) {
+		return []Event{told}, tx.AddItem(ctx, item(s, "announcement", map[string]string{"text": text}))
 	})
 	if err != nil {
 		o.Log.LogAttrs(ctx, slog.LevelWarn, "announcement not kept", slog.Any(logkey.Error, err))
 	}
-	o.Feed(Event{Event: "announcement", At: time.Now(), Thread: o.thread.ID, Run: id, Text: text})
 }
 
 // dispatch performs a pending claim, here and now: the job that was written

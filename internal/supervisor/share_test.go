@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,7 @@ import (
 )
 
 // newOwner serves one thread of a new store, whose engines are never started.
-func newOwner(tb testing.TB) (*owner, *[]Event) {
+func newOwner(tb testing.TB) *owner {
 	tb.Helper()
 	dir := tb.TempDir()
 	st, err := sqlite.Open(tb.Context(), filepath.Join(dir, "paceline.db"), sqlite.Options{})
@@ -27,13 +26,10 @@ func newOwner(tb testing.TB) (*owner, *[]Event) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = st.Close() })
-	var told []Event
 	log := slog.New(slog.DiscardHandler)
 	s, err := New(Options{
 		Store: st, Dir: filepath.Join(dir, "locks"), Log: log,
-		Feed: func(e Event) { told = append(told, e) },
-		Ask:  func(context.Context, Event) (bool, bool) { return false, false },
-		Box:  func(p outbox.Performer) (*outbox.Outbox, error) { return outbox.New(st, p, log) },
+		Box: func(p outbox.Performer) (*outbox.Outbox, error) { return outbox.New(st, p, log) },
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -46,7 +42,7 @@ func newOwner(tb testing.TB) (*owner, *[]Event) {
 	if err := st.InTx(tb.Context(), func(tx *store.Tx) error { return tx.AddThread(tb.Context(), o.thread) }); err != nil {
 		tb.Fatal(err)
 	}
-	return o, &told
+	return o
 }
 
 // running puts a message with a running run on record.
@@ -78,7 +74,7 @@ var limit = run.End{Ending: wire.Ending{Outcome: paceline.OutcomeFailed, Failure
 
 func TestRecord(t *testing.T) {
 	t.Run("F15 a failure, its claim, its job and its decision land in one commit", func(t *testing.T) {
-		o, _ := newOwner(t)
+		o := newOwner(t)
 		r := o.running(t)
 		got, _, err := o.decide(t.Context(), r.ID, limit, facts{chain: chain})
 		if err != nil || got.Claim.Phase != run.Pending {
@@ -96,7 +92,7 @@ func TestRecord(t *testing.T) {
 		}
 	})
 	t.Run("F18 F61 the same terminal and the same dispatch twice make one successor", func(t *testing.T) {
-		o, told := newOwner(t)
+		o := newOwner(t)
 		r := o.running(t)
 		for range 2 {
 			if _, _, err := o.decide(t.Context(), r.ID, limit, facts{chain: chain}); err != nil {
@@ -117,7 +113,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("F31 a performed claim leaves no job: %+v, %v", pending, err)
 		}
 		n := 0
-		for _, e := range *told {
+		for _, e := range o.heard(t) {
 			if e.Event == "failover" {
 				n++
 			}
@@ -130,7 +126,7 @@ func TestRecord(t *testing.T) {
 		}
 	})
 	t.Run("F31 the job of a claim whose server died performs it", func(t *testing.T) {
-		o, _ := newOwner(t)
+		o := newOwner(t)
 		r := o.running(t)
 		if _, _, err := o.decide(t.Context(), r.ID, limit, facts{chain: chain}); err != nil {
 			t.Fatal(err)
@@ -150,7 +146,7 @@ func TestRecord(t *testing.T) {
 // moment at which the prompt may be written to a child that is ready. Each
 // commit is synced to disk.
 func BenchmarkShare(b *testing.B) {
-	o, _ := newOwner(b)
+	o := newOwner(b)
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()

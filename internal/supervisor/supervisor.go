@@ -30,12 +30,10 @@ type Options struct {
 	Dir     string // of locks; 0700
 	Self    string // our own binary, for guards
 	Version string
-	Env     harness.Environment // what children get
+	Env     harness.Environment // what children get where their client's is not known any more
+	Keys    harness.Environment // the server's own variables, for a metered account's key after a restart
 	Log     *slog.Logger
-	Feed    func(Event) // told everything that a client would want to know
-	// Ask puts an approval to a person; attended is false where there is none.
-	Ask func(context.Context, Event) (allow, attended bool)
-	Box func(outbox.Performer) (*outbox.Outbox, error)
+	Box     func(outbox.Performer) (*outbox.Outbox, error)
 }
 
 // Supervisor serves threads of one store.
@@ -43,6 +41,10 @@ type Supervisor struct {
 	Options
 	box      *outbox.Outbox
 	accounts *accounts
+	journal  *journal
+	people   people
+	clients  clients
+	serving  serving
 }
 
 // New returns a Supervisor that serves nothing yet.
@@ -51,7 +53,11 @@ func New(o Options) (*Supervisor, error) {
 		return nil, fmt.Errorf("make the lock folder: %w", err)
 	}
 	s := &Supervisor{Options: o}
-	s.accounts = newAccounts(o.Store, o.Env, o.Log)
+	s.accounts = newAccounts(o.Store, o.Log)
+	s.journal = newJournal(o.Store, o.Log)
+	s.people = people{alone: map[paceline.ThreadID]bool{}, asked: map[question]chan bool{}}
+	s.clients = clients{known: map[paceline.ThreadID]client{}}
+	s.serving = serving{threads: map[paceline.ThreadID]*service{}, trouble: map[paceline.ThreadID]error{}}
 	box, err := o.Box(s.perform)
 	if err != nil {
 		return nil, err
@@ -66,22 +72,34 @@ var ErrBusy = errors.New("served by another process")
 // ErrBlocked is a message that no engine can take.
 var ErrBlocked = errors.New("no engine can serve")
 
-// Accept puts a message on record. The same message id is accepted once.
-func (s *Supervisor) Accept(ctx context.Context, th *store.Thread, m paceline.Message) error {
-	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
-		if m.Opener {
-			if err := tx.AddThread(ctx, *th); err != nil {
-				return err
-			}
-		}
-		_, _, err := tx.AddMessage(ctx, m)
-		return err
-	})
-	if err == nil {
-		s.Feed(Event{Event: "accepted", At: time.Now(), Thread: th.ID})
+// Accept puts a message on record, and returns the place behind which its
+// events stand. The same message id is accepted once.
+func (s *Supervisor) Accept(ctx context.Context, th *store.Thread, m paceline.Message) (Offset, error) {
+	at, err := s.journal.end(ctx, th.ID)
+	if err != nil {
+		return at, err
 	}
-	return err
+	return at, s.journal.commit(ctx, th.ID, func(tx *store.Tx) ([]Event, error) {
+		if m.Opener {
+			if _, err := tx.Message(ctx, m.ID); err == nil {
+				return nil, nil // its client did not hear that it was accepted, and says it again
+			}
+			if err := tx.AddThread(ctx, *th); err != nil {
+				return nil, err
+			}
+		} else if err := tx.SetThreadEnv(ctx, th.ID, th.Env); err != nil {
+			return nil, err
+		}
+		_, added, err := tx.AddMessage(ctx, m)
+		if err != nil || !added {
+			return nil, err
+		}
+		return []Event{{Event: "accepted", At: time.Now(), Thread: th.ID, Message: m.ID}}, nil
+	})
 }
+
+// Feed tells clients what follows from no decision.
+func (s *Supervisor) Feed(e Event) { s.journal.tell(e) }
 
 // Serve works on a thread until nothing in it is open. Only one process serves
 // a thread at a time: ErrBusy says that another one does.
@@ -91,7 +109,15 @@ func (s *Supervisor) Serve(ctx context.Context, id paceline.ThreadID) error {
 		return err
 	}
 	defer free()
-	return o.serve(ctx)
+	err = o.serve(ctx)
+	// Whatever was buried must be gone before the thread is anybody's again.
+	if e := o.settled(context.WithoutCancel(ctx)); err == nil {
+		err = e
+	}
+	if stopped(ctx) {
+		return o.halt(ctx)
+	}
+	return err
 }
 
 // owner takes a thread's lock and reads what it was begun with.
@@ -103,6 +129,7 @@ func (s *Supervisor) owner(ctx context.Context, id paceline.ThreadID) (o *owner,
 	if o.thread, err = s.Store.Thread(ctx, id); err == nil {
 		err = o.thread.DecodePolicy(&o.policy)
 	}
+	o.Env, o.keys = s.clients.of(o.thread, s.Options)
 	if err != nil {
 		free()
 		return nil, nil, err
@@ -127,24 +154,14 @@ func (s *Supervisor) own(id paceline.ThreadID) (free func(), err error) {
 }
 
 // Look returns what is known of an account, asking its program where needed.
-func (s *Supervisor) Look(ctx context.Context, h harness.Harness, a paceline.Account) harness.Probed {
-	return s.accounts.look(ctx, h, a)
+func (s *Supervisor) Look(ctx context.Context, h harness.Harness, a paceline.Account, env harness.Environment) harness.Probed {
+	return s.accounts.look(ctx, h, a, env)
 }
 
-// Served reports whether some process serves the thread.
-func (s *Supervisor) Served(id paceline.ThreadID) bool {
-	free, err := s.own(id)
-	if err != nil {
-		return true
-	}
-	free()
-	return false
-}
-
-// Sweep starts the outbox's worker where a killed server left effects to
+// sweep starts the outbox's worker where a killed server left effects to
 // perform. Otherwise each is performed by whoever recorded it, and the worker's
 // idle looking would be paid for nothing.
-func (s *Supervisor) Sweep(ctx context.Context) error {
+func (s *Supervisor) sweep(ctx context.Context) error {
 	left, err := s.box.Pending(ctx)
 	if err != nil || len(left) == 0 {
 		return err
@@ -152,8 +169,12 @@ func (s *Supervisor) Sweep(ctx context.Context) error {
 	return s.box.Start(ctx)
 }
 
-// Close ends the outbox's worker, if it was needed.
-func (s *Supervisor) Close(ctx context.Context) error { return s.box.Stop(ctx) }
+// Close ends every service, and the outbox's worker if it was needed.
+func (s *Supervisor) Close(ctx context.Context) error {
+	s.Leave()
+	s.journal.close()
+	return s.box.Stop(ctx)
+}
 
 // lock is the file that a run's guard holds while anything of its child lives.
 func (s *Supervisor) lock(id paceline.RunID) string {

@@ -1,0 +1,76 @@
+// Package api is how commands talk to the server of their user: HTTP on a
+// socket that only he can open. client.go and server.go share the types here.
+//
+// What a client may say is what stands in these types. Whatever else a request
+// carries is dropped: who sent a message, what its claim is and which
+// generation holds a seat are the server's to say.
+package api
+
+import (
+	"time"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/config"
+	"github.com/paceline/paceline/internal/supervisor"
+)
+
+// Prompt asks for a message to be accepted. ID is the client's, and accepted
+// once: a client that did not hear the answer says the same again.
+type Prompt struct {
+	ID     paceline.MessageID `json:"id"`
+	Text   string             `json:"text"`
+	Thread paceline.ThreadID  `json:"thread,omitempty"` // "" begins a new one
+	Begin  *Begin             `json:"begin,omitempty"`  // the new one
+	Client Client             `json:"client"`
+}
+
+// Begin is what a new thread is begun with.
+type Begin struct {
+	Dir    string        `json:"dir"`
+	Tree   string        `json:"tree"`
+	Policy config.Policy `json:"policy"`
+}
+
+// Client is whoever asks.
+type Client struct {
+	Env      []string `json:"env,omitempty"`  // the variables that children get
+	Keys     []string `json:"keys,omitempty"` // of declared metered accounts; never kept on disk
+	Attended bool     `json:"attended"`       // somebody may answer what a run asks
+}
+
+// Accepted is the answer to a Prompt.
+type Accepted struct {
+	Thread  paceline.ThreadID  `json:"thread"`
+	Message paceline.MessageID `json:"message"`
+	Mode    string             `json:"mode"`
+	Chain   []string           `json:"chain"`
+	After   string             `json:"after"` // the offset behind which the message's events stand
+}
+
+// Info is what a server says of itself.
+type Info struct {
+	Version  string              `json:"version"`
+	Pid      int                 `json:"pid"`
+	Since    time.Time           `json:"since"`
+	Serving  int                 `json:"serving"` // threads at work
+	Draining bool                `json:"draining"`
+	Carried  []paceline.ThreadID `json:"carried,omitempty"` // threads that it took up when it started
+	// Lost are threads that go on although the terminal that they were watched
+	// from went away.
+	Lost []paceline.ThreadID `json:"lost,omitempty"`
+}
+
+// decision answers a run's question.
+type decision struct {
+	Allow  bool   `json:"allow"`
+	Client Client `json:"client"`
+}
+
+// Line is one line of a stream: an event, or why there are no more.
+type Line struct {
+	*supervisor.Event
+	Trouble *supervisor.Refusal `json:"trouble,omitempty"`
+}
+
+// versionHeader carries each side's version.
+const versionHeader = "Paceline-Version"

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/api"
+	"github.com/paceline/paceline/internal/run"
+	"github.com/paceline/paceline/internal/store"
+	"github.com/paceline/paceline/internal/supervisor"
+)
+
+type attachOptions struct {
+	*streams
+	thread string
+	last   bool
+	after  string
+	json   bool
+}
+
+func newAttach(s *streams) *cobra.Command {
+	o := &attachOptions{streams: s}
+	c := &cobra.Command{
+		Use: "attach THREAD", Short: "Stay with a thread again, from its beginning",
+		Args: args(cobra.MaximumNArgs(1), "`paceline threads` lists the threads"),
+		RunE: func(c *cobra.Command, a []string) error {
+			o.thread = strings.Join(a, "")
+			return attachRun(c.Context(), o)
+		},
+	}
+	c.Flags().BoolVarP(&o.last, "continue", "c", false, "the last thread of this directory")
+	c.Flags().StringVar(&o.after, "after", "", "go on behind this `offset` of an event")
+	c.Flags().BoolVar(&o.json, "json", false, "print events as JSON, one a line")
+	return c
+}
+
+func attachRun(ctx context.Context, o *attachOptions) error {
+	if _, err := supervisor.ParseOffset(o.after); err != nil {
+		return usage(err.Error(), "it stands as \"offset\" in the events that --json prints")
+	}
+	st, th, err := o.find(ctx, o.thread, o.last)
+	if err != nil {
+		return err
+	}
+	st.Close()
+	p := newPrinter(o.streams, o.json)
+	l, err := o.connect(ctx, false, p.note)
+	if err != nil {
+		return err
+	}
+	return errors.Join(watch(ctx, l, p, api.Accepted{Thread: th.ID, After: o.after}), l.close())
+}
+
+// watch shows a thread's events until its message is settled, or nothing in it
+// is open. Ctrl-C stops what runs. A terminal that goes away stops nothing: the
+// server goes on, and the next command says so.
+func watch(ctx context.Context, l *link, p *printer, got api.Accepted) error {
+	lasting, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	over := make(chan struct{})
+	defer close(over)
+	hangup := make(chan os.Signal, 1)
+	if l.here == nil {
+		signal.Notify(hangup, syscall.SIGHUP)
+		defer signal.Stop(hangup)
+	}
+	go func() {
+		select {
+		case <-ctx.Done():
+			// The stream goes on, and ends with what became of it.
+			if err := l.conn.Stop(lasting, got.Thread); err != nil {
+				cut(context.Canceled)
+			}
+		case <-hangup:
+			cut(errHangup)
+		case <-over:
+		}
+	}()
+	code, found := 0, false
+	err := l.follow(lasting, got.Thread, got.After, p.tty != nil, func(e supervisor.Event) bool {
+		p.feed(e)
+		switch {
+		case e.Event == "approval" && p.tty != nil:
+			go func() { _ = l.conn.Answer(lasting, got.Thread, e.ID, p.ask()) }()
+		case e.Event == "finished" && e.Exit != nil && (got.Message == "" || e.Message == got.Message):
+			code, found = *e.Exit, true
+			return got.Message == ""
+		}
+		return true
+	})
+	p.close()
+	switch {
+	case context.Cause(lasting) == errHangup:
+		return exitCode(128 + int(syscall.SIGHUP))
+	case err != nil:
+		return err
+	case !found:
+		code, err = l.outcome(ctx, got.Thread, got.Message)
+	}
+	if err == nil && code != 0 {
+		err = exitCode(code)
+	}
+	return err
+}
+
+var errHangup = errors.New("the terminal went away")
+
+// outcome is the exit code of a message, the last one where none is named.
+func (l *link) outcome(ctx context.Context, id paceline.ThreadID, m paceline.MessageID) (int, error) {
+	ctx = context.WithoutCancel(ctx)
+	st, err := l.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer st.Close()
+	var of store.Message
+	messages, err := st.Messages(ctx, id)
+	for _, row := range messages {
+		if of.ID != m || m == "" {
+			of = row
+		}
+	}
+	if err != nil || of.ID == "" || of.Status == run.Answered {
+		return 0, err
+	}
+	return supervisor.Exit(of.Status), nil
+}

@@ -113,8 +113,9 @@ const maxBody = 32 << 20
 
 func (s *Server) info(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
+	busy, _ := s.Sup.Busy()
 	i := Info{
-		Version: s.Version, Pid: os.Getpid(), Since: s.since.UTC(), Serving: s.Sup.Busy(),
+		Version: s.Version, Pid: os.Getpid(), Since: s.since.UTC(), Serving: busy,
 		Draining: s.Sup.Draining(), Carried: s.Carried,
 	}
 	for id := range s.lost {

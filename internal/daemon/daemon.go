@@ -118,47 +118,52 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Wait waits until the server has nothing to do, is asked to leave, or ctx
-// ends; after it nobody is let in.
+// looking is how often a server looks whether it is of use.
+const looking = 250 * time.Millisecond
+
+// Wait waits until the server has had nothing to do for a while, is asked to
+// leave, or ctx ends. After it nobody is let in.
 func (d *Daemon) Wait(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-d.left:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	for ctx.Err() == nil {
-		grace := d.stay
-		if d.sup.Draining() {
-			grace = 0
-		}
-		if grace < 0 {
-			grace = time.Hour
-		}
-		if d.idle(ctx, grace) {
+	defer d.shut()
+	tick := time.NewTicker(looking)
+	defer tick.Stop()
+	for since := time.Now(); ; {
+		busy, quiet := d.sup.Busy()
+		if busy > 0 {
+			since = time.Now()
+		} else if d.useless(time.Since(since)) {
 			return
 		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.left:
+			return
+		case <-quiet:
+		case <-tick.C:
+		}
 	}
+}
+
+// useless reports whether a server without work for so long leaves, and then
+// lets nobody in any more.
+func (d *Daemon) useless(idle time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	busy, _ := d.sup.Busy()
+	// Whoever is just coming in has work for us.
+	if d.guests > 0 || busy > 0 || !d.sup.Draining() && (d.stay < 0 || idle < d.stay) {
+		return false
+	}
+	d.leaving = true
+	return true
+}
+
+// shut lets nobody in any more.
+func (d *Daemon) shut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.leaving = true
-}
-
-// idle waits for a while without work, and reports whether the server leaves.
-func (d *Daemon) idle(ctx context.Context, grace time.Duration) bool {
-	look, cancel := context.WithTimeout(ctx, grace+time.Second) // a drain may have begun meanwhile
-	defer cancel()
-	if d.sup.Idle(look, grace) != nil || d.stay < 0 && !d.sup.Draining() {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	// Whoever came in since has work for us.
-	d.leaving = d.guests == 0 && d.sup.Busy() == 0
-	return d.leaving
 }
 
 // enter lets a request in.

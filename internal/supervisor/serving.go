@@ -18,6 +18,7 @@ type serving struct {
 	mu       sync.Mutex
 	threads  map[paceline.ThreadID]*service
 	trouble  map[paceline.ThreadID]error // why a thread's last service gave up
+	quiet    chan struct{}               // closed, and made anew, when the last one is no more
 	draining bool                        // no new run is started
 	left     bool                        // no thread is served any more
 }
@@ -77,6 +78,10 @@ func (s *Supervisor) serve(ctx context.Context, id paceline.ThreadID, v *service
 			s.serving.trouble[id] = err
 			s.Log.LogAttrs(ctx, slog.LevelError, "cannot serve", slog.String(logkey.Thread, string(id)), slog.Any(logkey.Error, err))
 		}
+		if len(s.serving.threads) == 0 {
+			close(s.serving.quiet)
+			s.serving.quiet = make(chan struct{})
+		}
 		s.serving.mu.Unlock()
 		v.cancel(nil)
 		return
@@ -91,11 +96,12 @@ func (s *Supervisor) Serving(id paceline.ThreadID) (bool, error) {
 	return s.serving.threads[id] != nil, s.serving.trouble[id]
 }
 
-// Busy counts the threads that are being worked on.
-func (s *Supervisor) Busy() int {
+// Busy counts the threads that are being worked on; quiet is closed when the
+// last of them is no more.
+func (s *Supervisor) Busy() (n int, quiet <-chan struct{}) {
 	s.serving.mu.Lock()
 	defer s.serving.mu.Unlock()
-	return len(s.serving.threads)
+	return len(s.serving.threads), s.serving.quiet
 }
 
 // CarryOn takes up every thread in which something is open.
@@ -128,24 +134,34 @@ func (s *Supervisor) Draining() bool {
 // Stop ends what runs in a thread and everything that waits behind it, and
 // returns when nothing of it lives any more.
 func (s *Supervisor) Stop(ctx context.Context, id paceline.ThreadID) error {
-	s.serving.mu.Lock()
-	v := s.serving.threads[id]
-	s.serving.mu.Unlock()
-	if v != nil {
-		v.cancel(errStopped)
-		select {
-		case <-v.done:
-		case <-ctx.Done():
-			return ctx.Err()
+	for {
+		s.serving.mu.Lock()
+		v := s.serving.threads[id]
+		s.serving.mu.Unlock()
+		if v != nil {
+			v.cancel(errStopped)
+			select {
+			case <-v.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
+		// Whatever was not being worked on is stopped as well.
+		o, free, err := s.owner(ctx, id)
+		if errors.Is(err, ErrBusy) {
+			select { // somebody else just stops it, or it was woken again
+			case <-time.After(10 * time.Millisecond):
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		defer free()
+		return o.halt(ctx)
 	}
-	// Whatever was not being worked on is stopped as well.
-	o, free, err := s.owner(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer free()
-	return o.halt(ctx)
 }
 
 // Leave ends every service. What is open stays open: its children are ended,
@@ -193,26 +209,6 @@ func (o *owner) halt(ctx context.Context) error {
 		})
 		if err != nil {
 			return err
-		}
-	}
-}
-
-// idling is how often a server looks whether it is of use.
-const idling = 250 * time.Millisecond
-
-// Idle waits until no thread is served, and has not been for a while.
-func (s *Supervisor) Idle(ctx context.Context, grace time.Duration) error {
-	since := time.Now()
-	for {
-		if s.Busy() > 0 {
-			since = time.Now()
-		} else if time.Since(since) >= grace {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(min(idling, grace+time.Millisecond)):
 		}
 	}
 }

@@ -57,7 +57,7 @@ func New(o Options) (*Supervisor, error) {
 	s.journal = newJournal(o.Store, o.Log)
 	s.people = people{alone: map[paceline.ThreadID]bool{}, asked: map[question]chan bool{}}
 	s.clients = clients{known: map[paceline.ThreadID]client{}}
-	s.serving = serving{threads: map[paceline.ThreadID]*service{}, trouble: map[paceline.ThreadID]error{}}
+	s.serving = serving{threads: map[paceline.ThreadID]*service{}, trouble: map[paceline.ThreadID]error{}, quiet: make(chan struct{})}
 	box, err := o.Box(s.perform)
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func try(ctx context.Context) error {
 	}
 	step("running the main job with the real Claude Code and the real Codex")
 	began := time.Now()
-	if err := paceline("run", "--chain", "claude,codex", prompt); err != nil {
+	if err := paceline("run", "--foreground", "--chain", "claude,codex", prompt); err != nil {
 		return fmt.Errorf("the run did not end well: %w", err)
 	}
 	took := time.Since(began)

@@ -172,7 +172,9 @@ func TestServer(t *testing.T) {
 	t.Run("Ctrl-C at the client stops the run on the server, and its whole tree", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Shell("tail -f /dev/null"))})
 		cmd, _, _, wait := b.started("run", "-e", "claude", prompt)
-		until(t, "the tool runs", func() bool { return len(b.marked()) > 1 && b.sent(fakeapi.Anthropic, prompt) == 1 && b.running("tail -f /dev/null") })
+		until(t, "the tool runs", func() bool {
+			return len(b.marked()) > 1 && b.sent(fakeapi.Anthropic, prompt) == 1 && b.running("tail -f /dev/null")
+		})
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func watch(ctx context.Context, l *link, p *printer, got api.Accepted) error {
 	})
 	p.close()
 	switch {
-	case context.Cause(lasting) == errHangup:
+	case errors.Is(context.Cause(lasting), errHangup):
 		return exitCode(128 + int(syscall.SIGHUP))
 	case err != nil:
 		return err

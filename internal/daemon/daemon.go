@@ -69,8 +69,7 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	if err := d.open(ctx, o); err != nil {
-		d.close()
-		return nil, err
+		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }

@@ -47,7 +47,7 @@ var layers = map[string]layer{
 		"", "run", "store", "github.com/riverqueue/river", "github.com/riverqueue/river/riverdriver/riversqlite",
 		"github.com/riverqueue/river/rivertype",
 	}},
-	"internal/supervisor": {imports: []string{"", "wire", "place", "run", "store", "outbox", "harness", "guard", "config", "logkey"}},
+	"internal/supervisor": {imports: []string{"", "wire", "place", "run", "packet", "secret", "store", "outbox", "harness", "guard", "config", "logkey"}},
 	"internal/api":        {imports: []string{"", "run", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
 	"internal/daemon":     {imports: []string{"api", "store", "store/sqlite", "outbox", "supervisor", "harness"}},
 	"internal/cli": {imports: []string{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ type showOptions struct {
 	*streams
 	thread string
 	last   bool
-	item   int64
+	item   string
 	json   bool
 }
 
@@ -34,7 +35,7 @@ func newShow(s *streams) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVarP(&o.last, "continue", "c", false, "the last thread of this directory")
-	c.Flags().Int64Var(&o.item, "item", 0, "print one item whole, by its `number`")
+	c.Flags().StringVar(&o.item, "item", "", "print one item whole, by its `number`; m2 is the second message")
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -63,8 +64,8 @@ func showRun(ctx context.Context, o *showOptions) error {
 	if whole.Items, err = st.Items(ctx, th.ID, 0); err != nil {
 		return err
 	}
-	if o.item != 0 {
-		return o.one(whole.Items)
+	if o.item != "" {
+		return o.one(whole)
 	}
 	if o.json {
 		return json.NewEncoder(o.out).Encode(whole)
@@ -95,14 +96,22 @@ func (s *streams) find(ctx context.Context, id string, last bool) (*store.Store,
 	return st, th, nil
 }
 
-func (o *showOptions) one(items []store.Item) error {
-	for _, it := range items {
-		if it.Seq == o.item {
+// one prints what a packet names by its id: an item by its number in the
+// thread, a message as m and its place among the messages.
+func (o *showOptions) one(w threadWhole) error {
+	for i, m := range w.Messages {
+		if o.item == fmt.Sprintf("m%d", i+1) {
+			_, err := fmt.Fprintln(o.out, printable(m.Text))
+			return err
+		}
+	}
+	for _, it := range w.Items {
+		if o.item == strconv.FormatInt(it.Seq, 10) {
 			_, err := fmt.Fprintln(o.out, printable(body(it)))
 			return err
 		}
 	}
-	return usage(fmt.Sprintf("there is no item %d", o.item), "`paceline show THREAD` numbers them")
+	return usage(fmt.Sprintf("there is no item %s", printable(o.item)), "`paceline show THREAD` numbers them")
 }
 
 func (o *showOptions) people(w threadWhole) {
@@ -166,6 +175,9 @@ func (o *showOptions) items(items []store.Item, id paceline.RunID) {
 		switch it.Kind {
 		case "text":
 			fmt.Fprintf(o.out, "  %s\n", strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "))
+		case "result", "stopped": // a call's end; what an announcement says as well: --json has them
+		case "packet":
+			fmt.Fprintf(o.out, "  [%d] was sent a packet of %d bytes; --item %d prints it\n", it.Seq, len(body(it)), it.Seq)
 		default:
 			fmt.Fprintf(o.out, "  [%d] %s %s\n", it.Seq, it.Kind, text)
 		}
@@ -176,6 +188,9 @@ func (o *showOptions) items(items []store.Item, id paceline.RunID) {
 func body(it store.Item) string {
 	var fields map[string]string
 	if json.Unmarshal(it.Body, &fields) == nil {
+		if fields["about"] != "" {
+			return fields["name"] + ": " + fields["about"]
+		}
 		for _, k := range []string{"text", "name", "path"} {
 			if fields[k] != "" {
 				return fields[k]

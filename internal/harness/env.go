@@ -18,6 +18,7 @@ var passed = []string{
 	"http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
 	"CLAUDE_CONFIG_DIR", "CODEX_HOME",
+	"PACELINE_STATE", // an agent may read its own thread
 	// A subscription's sign-in where there is no keychain, and endpoints: both
 	// name the account rather than another one's money.
 	"CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL",

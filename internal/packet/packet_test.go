@@ -64,7 +64,7 @@ func rollover() Ask {
 		with(said("8", Call, "claude", "Bash: make deploy"), Unresolved),
 		with(said("9", Reply, "claude", "Now two.t"), Partial),
 	}
-	a.Tree = []string{" M README.md", "?? one.txt"}
+	a.Tree = []string{"README.md (120 bytes)", "one.txt (4 bytes)"}
 	return a
 }
 

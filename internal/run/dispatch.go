@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/paceline/paceline/internal/place"
@@ -31,11 +32,14 @@ func dispatch(s State, e DispatchDue, f Facts) (State, []Effect) {
 	target := next.Engine
 	successor := State{
 		ID: e.Next, Thread: s.Thread, Message: s.Message, After: s.ID, Hop: s.Hop + 1,
-		Engine: target, Phase: Queued, Created: f.Now,
+		Engine: target, Phase: Queued, Carry: carry(s, *s.Failure, f), Created: f.Now,
 	}
 	line := fmt.Sprintf("Switched to %s after %s %s.", target, s.Engine, s.Claim.Why)
+	if successor.Carry == Progress {
+		line = strings.TrimSuffix(line, ".") + "; it goes on from what was done."
+	}
 	if target == s.Engine {
-		successor.Hop = s.Hop
+		successor.Hop, successor.Carry = s.Hop, s.Carry
 		line = fmt.Sprintf("Trying %s again: %s.", target, s.Claim.Why)
 	}
 	if next.Weaker != "" {
@@ -59,6 +63,7 @@ func recheck(s State, f Facts) (why string, next place.Choice) {
 		return "", place.Choice{Engine: s.Engine, Found: true}
 	}
 	next = choose(s, s.Failure.Cause, f)
+	f.Kept = true // a claim is only written where it was
 	return refusal(s, *s.Failure, next, f), next
 }
 

@@ -144,7 +144,16 @@ type Facts struct {
 	Off     bool         // failover is switched off for this thread
 	// Since counts the thread's runs that were created after this one for other
 	// messages. Anything that ran since makes a re-send stale (F19).
-	Since    int
+	Since int
+	// Roll allows work to be carried on elsewhere with a packet; RollSilent even
+	// where a call began and never reported.
+	Roll, RollSilent bool
+	// Silent names the calls of this run that began and never reported: whether
+	// they took effect is unknown.
+	Silent []string
+	// Kept says that everything the run was seen to do is on record. A packet
+	// made of less would have it done twice.
+	Kept     bool
 	Steered  bool // somebody added to the run while it ran (F13)
 	Stop     bool // its user asked to stop it, perhaps before the failure landed (F19)
 	Archived bool // the thread was archived or deleted

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/place"
@@ -10,11 +11,15 @@ import (
 // What happens when a run fails
 //
 //	cause                          work none                       work some or unknown
-//	usage_limit, billing, auth     claim: the next engine          blocked, with the reset or the remedy
-//	throttle                       claim: the next engine          blocked
-//	transport, server, stall       claim: on another route         blocked
+//	usage_limit, billing, auth     claim: failover                 claim: rollover, else blocked with the remedy
+//	throttle                       claim: failover                 claim: rollover, else blocked
+//	transport, server, stall       claim: on another route         claim: rollover there, else blocked
 //	model, context                 nothing moves: a clear error    the same
 //	crash, other, stopped          nothing moves                   the same
+//
+// A failover sends the message again. A rollover never does: its successor is
+// told what was asked, what was done and what nobody knows the end of. A call
+// that began and never reported halts it, until a person has looked.
 //
 // A claim is written with the failure, as pending, together with the effect
 // that ends it. It is refused where any of the reasons in refusal holds; each
@@ -43,6 +48,10 @@ func fail(s State, failure paceline.Failure, d Decision, f Facts) (State, []Effe
 	s.Claim = Claim{Phase: Pending, Target: next.Engine, Why: did(failure.Cause), Since: f.Now}
 	d.What = "claim " + next.Engine.String()
 	d.Why = fmt.Sprintf("%s %s having done no work", s.Engine, did(failure.Cause))
+	if w := touched(s, failure, f); w != "" {
+		d.What = "claim " + next.Engine.String() + " for a rollover"
+		d.Why = fmt.Sprintf("%s %s, and %s: what was done goes along in a packet, the prompt does not", s.Engine, did(failure.Cause), w)
+	}
 	if next.Weaker != "" {
 		d.Why += "; weaker there, as allowed: " + next.Weaker
 	}
@@ -53,6 +62,7 @@ func fail(s State, failure paceline.Failure, d Decision, f Facts) (State, []Effe
 // it may. It is the only predicate for it, at the failure and again when the
 // claim is dispatched (F58).
 func refusal(s State, failure paceline.Failure, next place.Choice, f Facts) string {
+	done := touched(s, failure, f)
 	switch {
 	case f.Stop || failure.Cause == paceline.CauseStopped:
 		return "it was stopped by its user" // F19: also a Stop that was asked before the failure landed
@@ -60,18 +70,14 @@ func refusal(s State, failure paceline.Failure, next place.Choice, f Facts) stri
 		return "its thread was archived"
 	case !moves(failure.Cause):
 		return "another engine does not help: " + failure.Cause.String() // model, context, crash, other
-	case failure.Work == paceline.WorkSome:
-		return "it had already worked: " + witness(s, failure)
-	case failure.Work != paceline.WorkNone:
-		return "nothing proves that it did no work: " + witness(s, failure)
-	case workedEarlier(f) != "":
-		return "an earlier run of the message may have worked: " + workedEarlier(f) // P1
+	case done != "" && !f.Roll:
+		return done // P1
+	case done != "" && !f.Kept:
+		return done + ", and what it did is not all on record"
+	case silent(done, f) != "":
+		return silent(done, f)
 	case f.Message.Kind != paceline.KindPrompt:
 		return "its message is a " + f.Message.Kind.String() + ", not a prompt" // F12
-	case !f.Message.Opener:
-		// A later message leans on what was said before it, and histories do not
-		// travel yet.
-		return "its message does not open the thread, and the earlier ones cannot travel with it yet"
 	case f.Steered:
 		return "it was steered, and only its first text could be sent again" // F13
 	case f.Asking:
@@ -88,6 +94,40 @@ func refusal(s State, failure paceline.Failure, next place.Choice, f Facts) stri
 		return "no engine below it in the chain can serve"
 	}
 	return ""
+}
+
+// touched says that something was, or may have been, done for the message; "" is
+// the proof that nothing was.
+func touched(s State, failure paceline.Failure, f Facts) string {
+	switch {
+	case failure.Work == paceline.WorkSome:
+		return "it had already worked: " + witness(s, failure)
+	case failure.Work != paceline.WorkNone:
+		return "nothing proves that it did no work: " + witness(s, failure)
+	case workedEarlier(f) != "":
+		return "an earlier run of the message may have worked: " + workedEarlier(f)
+	}
+	return ""
+}
+
+// silent names the calls whose outcome nobody knows, where that halts a
+// rollover (Z43).
+func silent(done string, f Facts) string {
+	if done == "" || len(f.Silent) == 0 || f.RollSilent {
+		return ""
+	}
+	return "it began and never reported: " + strings.Join(f.Silent, "; ")
+}
+
+// carry is what a successor's prompt is wrapped in.
+func carry(s State, failure paceline.Failure, f Facts) Carry {
+	switch {
+	case touched(s, failure, f) != "":
+		return Progress
+	case f.Message.Opener:
+		return Bare
+	}
+	return History
 }
 
 // moves reports whether the cause is the engine's or its route's own, so that
@@ -243,6 +283,12 @@ func settle(s State, failure paceline.Failure, why string, f Facts) Settle {
 		return Settle{
 			Status: NeedPerson, Text: fmt.Sprintf("%s asks for permission, and nobody attends", s.Engine),
 			Hint: "run it in a terminal to answer, or with --mode edit",
+		}
+	}
+	if w := touched(s, failure, f); f.Roll && moves(failure.Cause) && silent(w, f) != "" {
+		return Settle{
+			Status: NeedPerson, Text: fmt.Sprintf("%s %s in the middle of a call, and nobody knows whether it took effect", s.Engine, did(failure.Cause)),
+			Hint: fmt.Sprintf("%s: look at what it did, then `paceline reconcile %s`", strings.Join(f.Silent, "; "), s.Thread), Reset: failure.Reset,
 		}
 	}
 	if failure.Notice != "" && !moves(failure.Cause) {

@@ -89,7 +89,6 @@ func TestRefusals(t *testing.T) {
 		{"F12 a script is never sent again", func(_ *State, f *Facts) { f.Message.Kind = paceline.KindScript }, "script, not a prompt"},
 		{"F12 a continuation is never sent again", func(_ *State, f *Facts) { f.Message.Kind = paceline.KindContinuation }, "continuation, not a prompt"},
 		{"F12 a message of no known kind is never sent again", func(_ *State, f *Facts) { f.Message.Kind = paceline.KindUnknown }, "unknown, not a prompt"},
-		{"F28 a later message leans on what cannot travel yet", func(_ *State, f *Facts) { f.Message.Opener = false }, "does not open the thread"},
 		{"F13 a steered run keeps its claim to itself", func(_ *State, f *Facts) { f.Steered = true }, "it was steered"},
 		{"F19 a Stop that came before the failure landed", func(_ *State, f *Facts) { f.Stop = true }, "stopped by its user"},
 		{"F19 an archived thread moves nothing", func(_ *State, f *Facts) { f.Archived = true }, "archived"},

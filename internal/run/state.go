@@ -12,7 +12,8 @@
 // one in `sending` has to be looked up in the engine's own transcript.
 //
 // A failed run may carry a claim: the right to send its message once more on
-// the next engine. It is written together with the failure, and ends exactly
+// the next engine, or, where work was done for it, to have it carried on there
+// with a packet. It is written together with the failure, and ends exactly
 // once:
 //
 //	(none) -> pending -> dispatched | skipped
@@ -55,6 +56,17 @@ const (
 
 var claimNames = []string{"", "pending", "dispatched", "skipped"}
 
+// Carry is what a run's prompt is wrapped in (internal/packet).
+type Carry uint8
+
+const (
+	Bare     Carry = iota // nothing: the engine's own conversation holds what went before
+	History               // the message stands below what was said before it
+	Progress              // the message is quoted among what was done for it, and is no prompt (P1)
+)
+
+var carryNames = []string{"", "history", "progress"}
+
 // State is one run. A copy is a snapshot: it holds no pointers that Step
 // writes through.
 type State struct {
@@ -65,6 +77,7 @@ type State struct {
 	Hop     int                `json:"hop"`             // 0 for the first run of a message
 	Engine  paceline.Engine    `json:"engine"`
 	Phase   Phase              `json:"phase"`
+	Carry   Carry              `json:"carry,omitzero"`
 
 	Conversation paceline.ConversationID `json:"conversation,omitempty"`
 	Containment  paceline.Containment    `json:"containment"`
@@ -83,7 +96,8 @@ type State struct {
 	Ended   time.Time `json:"ended,omitzero"`
 }
 
-// Claim is the once-only right to send a failed run's message again.
+// Claim is the once-only right to give a failed run's message to another engine:
+// again, where nobody did anything for it, and in a packet where somebody did.
 type Claim struct {
 	Phase    ClaimPhase      `json:"phase"`
 	Target   paceline.Engine `json:"target,omitzero"`
@@ -115,11 +129,17 @@ func (s State) Open() bool {
 func (p Phase) String() string      { return word(phaseNames, uint8(p)) }
 func (p ClaimPhase) String() string { return word(claimNames, uint8(p)) }
 
+func (c Carry) String() string { return word(carryNames, uint8(c)) }
+
 func (p Phase) MarshalText() ([]byte, error)      { return []byte(p.String()), nil }
 func (p ClaimPhase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
+func (c Carry) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
 func (p *Phase) UnmarshalText(b []byte) error      { return unword(phaseNames, b, (*uint8)(p)) }
 func (p *ClaimPhase) UnmarshalText(b []byte) error { return unword(claimNames, b, (*uint8)(p)) }
+
+func (c *Carry) UnmarshalText(b []byte) error { return unword(carryNames, b, (*uint8)(c)) }
 
 func word(names []string, i uint8) string {
 	if int(i) < len(names) {

@@ -86,3 +86,42 @@ func (s *Store) Items(ctx context.Context, id paceline.ThreadID, after int64) ([
 		`SELECT seq, thread, run, kind, body, at FROM items WHERE thread = $1 AND seq > $2 ORDER BY seq`, id, after)
 	return explained(s, its, err)
 }
+
+// Head is an item without its body.
+type Head struct {
+	Seq  int64
+	Run  paceline.RunID
+	Kind string
+	Size int             // of its body, in bytes
+	Body json.RawMessage // of a result only: it is small, and says how a call ended
+}
+
+func scanHead(row scanner) (Head, error) {
+	var h Head
+	var body string
+	err := row.Scan(&h.Seq, &h.Run, &h.Kind, &h.Size, &body)
+	h.Body = json.RawMessage(body)
+	return h, err
+}
+
+// Heads lists what a thread holds without reading it: a thread may hold more
+// than memory should.
+func (s *Store) Heads(ctx context.Context, id paceline.ThreadID) ([]Head, error) {
+	hs, err := all(ctx, s.d.Read, "list heads of "+string(id), scanHead,
+		`SELECT seq, run, kind, length(body), CASE WHEN kind = 'result' THEN body ELSE '' END FROM items WHERE thread = $1 ORDER BY seq`, id)
+	return explained(s, hs, err)
+}
+
+// Item reads one item of a thread by its number, or ErrNotFound.
+func (s *Store) Item(ctx context.Context, id paceline.ThreadID, seq int64) (Item, error) {
+	it, err := one(s.d.Read.QueryRowContext(ctx, `SELECT seq, thread, run, kind, body, at FROM items WHERE thread = $1 AND seq = $2`, id, seq),
+		fmt.Sprintf("item %d of %s", seq, id), scanItem)
+	return explained(s, it, err)
+}
+
+// RunItem reads the latest item of that kind of a run, or ErrNotFound.
+func (s *Store) RunItem(ctx context.Context, id paceline.ThreadID, run paceline.RunID, kind string) (Item, error) {
+	it, err := one(s.d.Read.QueryRowContext(ctx, `SELECT seq, thread, run, kind, body, at FROM items
+		WHERE thread = $1 AND run = $2 AND kind = $3 ORDER BY seq DESC LIMIT 1`, id, run, kind), kind+" of "+string(run), scanItem)
+	return explained(s, it, err)
+}

@@ -27,6 +27,10 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	if err != nil {
 		return o.fail(ctx, r.ID, paceline.CauseOther, err.Error())
 	}
+	prompt, err := o.prompt(ctx, r, m)
+	if err != nil {
+		return o.fail(ctx, r.ID, paceline.CauseOther, err.Error())
+	}
 	if _, _, err := o.decide(ctx, r.ID, run.Begin{Containment: l.Containment.Containment, Posture: a.Posture}, facts{}); err != nil {
 		return err
 	}
@@ -56,7 +60,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		return err
 	}
 	point("sending-committed")
-	if err := t.Send(m); err != nil {
+	if err := t.Send(prompt); err != nil {
 		return d.cut(ctx, err)
 	}
 	point("prompt-written")
@@ -85,6 +89,9 @@ func (o *owner) launch(ctx context.Context, h harness.Harness, a paceline.Accoun
 	}
 	if err := key(ctx, &l.Account, o.Env, o.keys); err != nil {
 		return l, err
+	}
+	if r.Carry != run.Bare {
+		return l, nil // a packet begins a conversation: an older one would lack what was said since
 	}
 	runs, err := o.Store.Runs(ctx, o.thread.ID)
 	if err != nil {

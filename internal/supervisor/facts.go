@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/config"
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/place"
 	"github.com/paceline/paceline/internal/run"
@@ -19,6 +20,8 @@ type facts struct {
 	stop   bool
 	asking bool
 	probe  run.Probe
+	silent []string // calls that began and never reported
+	kept   bool     // all that the run did is on record
 }
 
 // facts gathers everything that a rule may look at.
@@ -26,7 +29,8 @@ func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts
 	f := run.Facts{
 		Now: time.Now(), Chain: seen.chain, Stop: seen.stop, Asking: seen.asking, Probe: seen.probe,
 		MaxHops: o.policy.Fallback.MaxHops, Weaker: o.policy.Fallback.Weaker, Off: !o.policy.Fallback.Enabled,
-		Archived: o.thread.Archived,
+		Archived: o.thread.Archived, Silent: seen.silent, Kept: seen.kept,
+		Roll: o.policy.Fallback.Rollover != config.RolloverOff, RollSilent: o.policy.Fallback.Rollover == config.RolloverAlways,
 	}
 	m, err := tx.Message(ctx, s.Message)
 	if err != nil {

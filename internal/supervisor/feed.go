@@ -31,7 +31,7 @@ type Event struct {
 	ResetAt *time.Time `json:"reset_at,omitempty"`
 	Source  string     `json:"reset_source,omitempty"`
 
-	FromEngine string `json:"from,omitempty"` // failover
+	FromEngine string `json:"from,omitempty"` // failover, rollover
 	ToEngine   string `json:"to,omitempty"`
 	Why        string `json:"why,omitempty"`
 

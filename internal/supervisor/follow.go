@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/guard"
 	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/logkey"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
 	"github.com/paceline/paceline/internal/wire"
@@ -29,6 +31,8 @@ type drive struct {
 	unknown map[string]int
 	asking  bool
 	tool    bool                // one was seen
+	calls   []call              // every one, in the order of its items
+	kept    bool                // all that was seen so far is on record
 	last    []paceline.Evidence // what the stream held when it broke off
 	early   bool                // it failed having done no work: its tree is frozen, then ended, beside its successor's start
 }
@@ -67,7 +71,9 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 	now := time.Now()
 	tell := Event{At: now, Thread: d.thread.ID, Run: d.id}
 	switch e.Kind {
-	case wire.Opened, wire.ToolDone:
+	case wire.Opened:
+	case wire.ToolDone:
+		d.reported(e)
 	case wire.Acked:
 		point("before-running")
 		_, _, err := d.decide(ctx, d.id, run.Ack{}, facts{})
@@ -90,7 +96,7 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 		d.Feed(tell)
 	case wire.Tool:
 		d.keepText()
-		d.item("tool", map[string]string{"name": e.Name})
+		d.called(ctx, e)
 		tell.Event, tell.Tool = "tool", e.Name
 		d.Feed(tell)
 		if !d.tool {
@@ -223,11 +229,18 @@ func (d *drive) left(ctx context.Context, e guard.Ended) {
 		names = append(names, p.Name)
 	}
 	d.announce(ctx, d.id, fmt.Sprintf("Stopped what %s had left running: %s.", d.harness.Name(), strings.Join(names, ", ")))
+	// A successor is told as well: what it finds gone was no accident.
+	it := item(run.State{ID: d.id, Thread: d.thread.ID}, "stopped", map[string]string{"text": strings.Join(names, "\n")})
+	ctx = context.WithoutCancel(ctx)
+	if err := d.Store.InTx(ctx, func(tx *store.Tx) error { return tx.AddItem(ctx, it) }); err != nil {
+		d.Log.LogAttrs(ctx, slog.LevelWarn, "item not kept", slog.Any(logkey.Error, err))
+	}
 }
 
 // keep writes what was said and done so far.
 func (d *drive) keep(ctx context.Context) {
 	d.keepText()
+	d.kept = true
 	if len(d.items) == 0 && len(d.unknown) == 0 {
 		return
 	}
@@ -240,7 +253,7 @@ func (d *drive) keep(ctx context.Context) {
 		}
 		return tx.AddItems(ctx, d.items)
 	})
-	if err == nil {
+	if d.kept = err == nil; d.kept {
 		d.items, d.unknown = nil, nil
 	}
 }
@@ -291,6 +304,9 @@ func (d *drive) leave(ctx context.Context) error {
 // one. d is nil where no child was followed.
 func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *drive) error {
 	seen := facts{stop: stopped(ctx), asking: d != nil && d.asking}
+	if d != nil {
+		seen.silent, seen.kept = d.silent(), d.kept
+	}
 	if end.Outcome != paceline.OutcomeCompleted {
 		chain, err := o.candidates(ctx)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/paceline/paceline"
@@ -88,23 +89,25 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 	if err != nil {
 		return err
 	}
-	if !m.Opener {
-		// What was said before lives in one engine's conversation, and cannot
-		// travel yet.
-		if chain, err = o.seated(ctx, chain); err != nil {
-			return err
-		}
+	ch, carry, err := o.choose(ctx, m, chain)
+	if err != nil {
+		return err
 	}
-	ch := place.Choose(chain, place.Ask{Now: time.Now(), Weaker: o.policy.Fallback.Weaker})
 	r := run.State{
 		ID: paceline.RunID(store.NewID("r")), Thread: o.thread.ID, Message: m.ID,
-		Engine: ch.Engine, Phase: run.Queued, Created: time.Now(),
+		Engine: ch.Engine, Phase: run.Queued, Carry: carry, Created: time.Now(),
 	}
 	d := run.Decision{At: r.Created, Run: r.ID, Event: "placed", What: "run on " + ch.Engine.String(), Out: ch.Out}
 	if !ch.Found {
 		return o.unplaced(ctx, m, chain, ch)
 	}
 	d.Why = "it is the first in the chain that can serve"
+	switch {
+	case !m.Opener && carry == run.Bare:
+		d.Why = "its conversation holds the thread"
+	case carry == run.History:
+		d.Why = "the engine before it cannot serve; what was said goes along in a packet"
+	}
 	err = o.Store.InTx(ctx, func(tx *store.Tx) error {
 		if err := tx.AddRun(ctx, r); err != nil {
 			return err
@@ -139,23 +142,48 @@ func after(chain []place.Candidate, x, y paceline.Engine) bool {
 	return false
 }
 
-// seated narrows the chain to the engine whose conversation holds the thread.
-func (o *owner) seated(ctx context.Context, chain []place.Candidate) ([]place.Candidate, error) {
+// choose picks the engine of a message's first run. A later message goes to the
+// engine whose conversation holds the thread; where that one cannot serve, to
+// the next below it, with what was said before (F63).
+func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candidate) (place.Choice, run.Carry, error) {
+	ask := place.Ask{Now: time.Now(), Weaker: o.policy.Fallback.Weaker}
+	if m.Opener {
+		return place.Choose(chain, ask), run.Bare, nil
+	}
 	runs, err := o.Store.Runs(ctx, o.thread.ID)
 	if err != nil {
-		return nil, err
+		return place.Choice{}, run.Bare, err
 	}
+	seat := slices.IndexFunc(chain, func(c place.Candidate) bool { e, ok := seated(runs); return ok && c.Engine == e })
+	if seat < 0 {
+		return place.Choose(chain, ask), run.History, nil
+	}
+	held := place.Choose(chain[seat:seat+1], ask)
+	if held.Found || len(chain) == 1 {
+		return held, run.Bare, nil
+	}
+	if m.Kind != paceline.KindPrompt || !o.policy.Fallback.Enabled {
+		return held, run.Bare, nil // F12, F47: only a prompt moves, and only where anything may
+	}
+	ask.After = &chain[seat]
+	next := place.Choose(chain, ask)
+	for i, x := range next.Out {
+		if x.Engine == chain[seat].Engine {
+			next.Out[i] = held.Out[0]
+		}
+	}
+	return next, run.History, nil
+}
+
+// seated is the engine whose conversation holds the thread: the last that was
+// sent anything.
+func seated(runs []run.State) (e paceline.Engine, ok bool) {
 	for i := len(runs) - 1; i >= 0; i-- {
-		if !runs[i].Sent {
-			continue
-		}
-		for _, c := range chain {
-			if c.Engine == runs[i].Engine {
-				return []place.Candidate{c}, nil
-			}
+		if runs[i].Sent {
+			return runs[i].Engine, true
 		}
 	}
-	return chain, nil
+	return e, false
 }
 
 // unplaced settles a message that nobody can take, saying why of each engine.
@@ -276,6 +304,9 @@ func (o *owner) told(s run.State, effects []run.Effect) (out []Event) {
 		case run.Create:
 			ev.Event, ev.Run, ev.Why = "failover", e.Run.ID, s.Claim.Why
 			ev.FromEngine, ev.ToEngine = s.Engine.String(), e.Run.Engine.String()
+			if e.Run.Carry == run.Progress {
+				ev.Event = "rollover"
+			}
 		case run.Hold:
 			ev.Event, ev.Engine, ev.Cause = "limit", e.Limit.Engine.String(), e.Limit.Cause.String()
 			ev.reset(e.Limit.Reset)

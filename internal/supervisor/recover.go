@@ -26,7 +26,11 @@ func (o *owner) recover(ctx context.Context, r run.State, m paceline.Message) er
 		if !ok {
 			return fmt.Errorf("%s ran on %s, which this build does not drive", r.ID, a.Harness)
 		}
-		var err error
+		// What was sent is what its transcript holds.
+		m, err := o.prompt(ctx, r, m)
+		if err != nil {
+			return err
+		}
 		lost.Delivered, lost.Ending, err = h.Recover(harness.Launch{Account: a, Env: o.Env}, r.Conversation, m, time.Now())
 		if err != nil {
 			// Unreadable is not absent: nothing may be sent again on it.

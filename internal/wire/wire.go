@@ -9,6 +9,8 @@
 package wire
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/paceline/paceline"
@@ -22,7 +24,7 @@ const (
 	Opened                        // the conversation has an id: Conversation (and Posture, Model where told)
 	Acked                         // the engine has the message: UUID where it says which
 	Text                          // a delta of the answer: Text
-	Tool                          // a tool began: Name, ID
+	Tool                          // a tool began: Name, ID, Detail its arguments
 	ToolDone                      // it ended: ID, OK
 	File                          // a file was changed: Name is its path
 	Approval                      // the engine asks: Name is the tool, ID the request, Detail what for
@@ -84,6 +86,18 @@ type Account struct {
 	Reset   paceline.Reset
 	Scope   string
 	Posture paceline.Posture
+}
+
+// MaxDetail is how much of a call's arguments is kept, in bytes. What it wrote
+// is in the tree; what it was about is in the beginning.
+const MaxDetail = 2048
+
+// Brief cuts a call's arguments to MaxDetail, and says so.
+func Brief(s string) string {
+	if len(s) <= MaxDetail {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return fmt.Sprintf("%s [truncated %d bytes]", strings.ToValidUTF8(s[:MaxDetail], ""), len(s)-MaxDetail)
 }
 
 // MaxLine is the longest line a reader is fed, in bytes. Longer ones are fed

@@ -81,6 +81,8 @@ type block struct {
 	Name    string `json:"name"`
 	ToolUse string `json:"tool_use_id"`
 	IsError bool   `json:"is_error"`
+	// Input holds a call's arguments, as the model wrote them.
+	Input json.RawMessage `json:"input"`
 }
 
 // content is a message's blocks; the program also writes a lone string, which

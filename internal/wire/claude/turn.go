@@ -49,7 +49,7 @@ func (r *Reader) assistant(f frame) []wire.Event {
 	for _, b := range a.Message.Content {
 		switch {
 		case b.Type == "tool_use":
-			events = append(events, wire.Event{Kind: wire.Tool, Line: r.line, Name: b.Name, ID: b.ID})
+			events = append(events, wire.Event{Kind: wire.Tool, Line: r.line, Name: b.Name, ID: b.ID, Detail: wire.Brief(string(b.Input))})
 		case b.Type == "text" && !f.child && (a.Message.ID == "" || r.turn.streamed != a.Message.ID):
 			events = append(events, wire.Event{Kind: wire.Text, Line: r.line, Text: b.Text})
 		}

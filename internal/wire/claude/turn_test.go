@@ -107,7 +107,7 @@ func TestEvents(t *testing.T) {
 		{Kind: wire.Worked, Line: 2, Evidence: paceline.Evidence{Frame: "stream_event", Line: 2, Says: "event=message_start", Means: "work"}},
 		{Kind: wire.Text, Line: 3, Text: "hi"},
 		{Kind: wire.Text, Line: 5, Text: "ho"},
-		{Kind: wire.Tool, Line: 7, Name: "Bash", ID: "t1"},
+		{Kind: wire.Tool, Line: 7, Name: "Bash", ID: "t1", Detail: `{}`},
 		{Kind: wire.Approval, Line: 8, Name: "Bash", ID: "q1", Detail: "list files"},
 		{Kind: wire.ToolDone, Line: 9, ID: "t1", OK: true},
 		{Kind: wire.File, Line: 9, Name: "/w/a.txt"},

@@ -77,7 +77,22 @@ func begun(line int, kind string, it gjson.Result) []wire.Event {
 	case "reasoning", "agentMessage", "plan":
 		return nil
 	}
-	return []wire.Event{{Kind: wire.Tool, Line: line, Name: kind, ID: it.Get("id").String()}}
+	return []wire.Event{{Kind: wire.Tool, Line: line, Name: kind, ID: it.Get("id").String(), Detail: wire.Brief(about(kind, it))}}
+}
+
+// about is what a call was asked to do.
+func about(kind string, it gjson.Result) string {
+	switch kind {
+	case "commandExecution":
+		return it.Get("command").String()
+	case "fileChange":
+		var paths []string
+		for _, c := range it.Get("changes").Array() {
+			paths = append(paths, c.Get("path").String())
+		}
+		return strings.Join(paths, "\n")
+	}
+	return it.Raw
 }
 
 func done(line int, kind string, it gjson.Result) (out []wire.Event) {

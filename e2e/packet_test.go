@@ -1,0 +1,198 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/paceline/paceline/internal/fakeapi"
+)
+
+// opened lists what a vendor was given as the newest user text of a turn.
+func (b *bed) opened(v fakeapi.Vendor) (out []string) {
+	for _, r := range b.vendors.Requests() {
+		if r.Main && r.Opens && !r.Retry && r.Vendor == v {
+			out = append(out, r.Prompt)
+		}
+	}
+	return out
+}
+
+func limit() fakeapi.UsageLimit { return fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour)} }
+
+func TestHistory(t *testing.T) {
+	t.Run("F28 F36 F39 F63 a thread's second message hits the limit: Codex gets the history and the message, once, and the third follows", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Shell("printf one > one.txt"), fakeapi.Text{Text: "I wrote one.txt."}, limit()),
+			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Second, by codex."}, fakeapi.Text{Text: "Third, by codex."}),
+		})
+		b.want(0, "run", "--chain", "claude,codex", "You write files. Begin with one.txt.")
+		r := b.want(0, "run", "-c", "And what is in it?")
+		has(t, r.err, "Switched to codex after claude hit its usage limit.")
+		has(t, r.out, "Second, by codex.")
+		b.once("And what is in it?", 1, 1)
+		got := b.opened(fakeapi.OpenAI)
+		if len(got) != 1 {
+			t.Fatalf("codex was asked %d times", len(got))
+		}
+		has(t, got[0], "[paceline] You take over a conversation that claude held until now; it hit its usage limit.",
+			"[paceline] Item m1 is the standing instruction", "| You write files. Begin with one.txt.", "| I wrote one.txt.", "call of claude: completed\n| Bash: ", "printf one > one.txt")
+		if !strings.HasSuffix(strings.TrimSpace(got[0]), "is the user's own.\nAnd what is in it?") || strings.Count(got[0], "And what is in it?") != 1 {
+			t.Errorf("the message is not last, once: %s", got[0])
+		}
+		b.want(0, "run", "-c", "Thank you.")
+		if got := b.opened(fakeapi.OpenAI); len(got) != 2 || got[1] != "Thank you." {
+			t.Errorf("the third message: %q", got)
+		}
+		b.once("Thank you.", 0, 1)
+		s := b.show()
+		if len(s.Runs) != 4 || s.Runs[1].Work != "none" || s.Runs[1].Claim.Phase != "dispatched" {
+			t.Errorf("%+v", s.Runs)
+		}
+	})
+	t.Run("F63 a later message whose engine is limited already goes to the next with what was said", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Text{Text: "First, by claude."}, limit()),
+			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Second, by codex."}),
+		})
+		b.want(0, "run", "--chain", "claude,codex", "First.")
+		b.want(3, "run", "-e", "claude", "In another thread.") // this finds the limit
+		first := strings.Fields(strings.Split(b.want(0, "threads").out, "\n")[1])[0]
+		r := b.want(0, "run", "-t", first, "Second.")
+		has(t, r.err, "Starting on codex: claude cannot serve, it is limited until")
+		got := b.opened(fakeapi.OpenAI)
+		if len(got) != 1 {
+			t.Fatal(got)
+		}
+		has(t, got[0], "| First, by claude.", "is the user's own.\nSecond.")
+		b.once("Second.", 0, 1)
+	})
+	t.Run("F39 what did not fit is named, and the agent can read it", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Text{Text: strings.Repeat("a very long answer ", 1500), Chunks: 3}, limit()),
+			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Done."}),
+		})
+		b.want(0, "run", "--chain", "claude,codex", "First.")
+		b.want(0, "run", "-c", "Second.")
+		got := b.opened(fakeapi.OpenAI)[0]
+		lacks(t, got, "a very long answer")
+		_, reader, ok := strings.Cut(got, "To read one: ")
+		if !ok {
+			t.Fatalf("nothing says how to read what was left out: %s", got)
+		}
+		reader, _, _ = strings.Cut(reader, "\n")
+		_, left, _ := strings.Cut(got, "only whole items are carried: ")
+		id, _, _ := strings.Cut(left, ".")
+		has(t, b.want(0, strings.Fields(strings.ReplaceAll(reader, " ID", " "+id))[1:]...).out, "a very long answer")
+		has(t, b.want(0, append(strings.Fields(strings.ReplaceAll(reader, " ID", ""))[1:], "m1")...).out, "First.")
+		// The same from inside of the cage, with the variables that a child gets.
+		b.vendors.Play(fakeapi.OpenAI, fakeapi.Steps(fakeapi.Shell(strings.ReplaceAll(reader, " ID", " "+id)+" > read.txt 2>&1"), fakeapi.Text{Text: "Read."})...)
+		b.want(0, "run", "-c", "Read it.")
+		has(t, b.file("read.txt"), "a very long answer")
+	})
+	t.Run("F48 secrets do not cross to another vendor", func(t *testing.T) {
+		secret := "AKIA" + "QYLPMN5HFIQR7XYA"
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Text{Text: "The key is " + secret + "."}, limit()),
+			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Done."}),
+		})
+		b.want(0, "run", "--chain", "claude,codex", "First.")
+		b.want(0, "run", "-c", "Second.")
+		got := b.opened(fakeapi.OpenAI)[0]
+		lacks(t, got, secret)
+		has(t, got, "The key is [redacted: aws-access-token].")
+	})
+}
+
+func TestRollover(t *testing.T) {
+	const two = "Write one.txt and two.txt please."
+	t.Run("Z29 Z58 Z80 Z81 P1 a real Claude Code is limited after it wrote one of two files; Codex gets the packet, not the prompt, and writes the other", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Shell("printf claude > one.txt"), limit()),
+			OpenAI:    fakeapi.Steps(fakeapi.Shell("printf codex > two.txt"), fakeapi.Text{Text: "Both are there."}),
+		})
+		r := b.want(0, "run", "--json", "--chain", "claude,codex", two)
+		var names []string
+		for line := range strings.Lines(r.out) {
+			var e struct{ Event, From, To, Why, Text string }
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, e.Event)
+			if e.Event == "rollover" && (e.From != "claude" || e.To != "codex" || e.Why != "hit its usage limit") {
+				t.Errorf("%+v", e)
+			}
+		}
+		has(t, strings.Join(names, " "), "limit", "rollover", "started", "finished")
+		lacks(t, strings.Join(names, " "), "failover")
+		has(t, r.out, "Switched to codex after claude hit its usage limit; it goes on from what was done.")
+		if b.file("one.txt") != "claude" || b.file("two.txt") != "codex" {
+			t.Errorf("one.txt is %q, two.txt is %q", b.file("one.txt"), b.file("two.txt"))
+		}
+		got := b.opened(fakeapi.OpenAI)
+		if len(got) != 1 {
+			t.Fatalf("codex was asked %d times", len(got))
+		}
+		has(t, got[0], "[paceline] You take over work that claude began and could not finish: it hit its usage limit.",
+			"[paceline] Task.", "\n| "+two+"\n", "call of claude: completed\n| Bash: ", "printf claude > one.txt", "one.txt (6 bytes)", "[paceline] Next step.")
+		lacks(t, got[0], "\n"+two, "UNRESOLVED")
+		if strings.HasPrefix(got[0], two) || b.vendors.Count(two) != 1 {
+			t.Error("codex got the prompt")
+		}
+		s := b.show()
+		if len(s.Runs) != 2 || s.Runs[0].Work != "some" || s.Runs[0].Claim.Phase != "dispatched" || s.Runs[1].Phase != "done" || s.Messages[0].Status != "answered" {
+			t.Errorf("%+v", s)
+		}
+		has(t, b.want(0, "why", "-c").out, "claim codex for a rollover", "it had already worked: tool (Bash)")
+		has(t, b.want(0, "status").out, "claude is limited (usage_limit)")
+		has(t, b.want(0, "show", "-c").out, "was sent a packet of")
+	})
+	t.Run("Z58 the other way round", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			OpenAI:    fakeapi.Steps(fakeapi.Shell("printf codex > one.txt"), limit()),
+			Anthropic: fakeapi.Steps(fakeapi.Shell("printf claude > two.txt"), fakeapi.Text{Text: "Both are there."}),
+		})
+		r := b.want(0, "run", "--chain", "codex,claude", two)
+		has(t, r.err, "Switched to claude after codex hit its usage limit; it goes on from what was done.")
+		has(t, b.opened(fakeapi.Anthropic)[0], "call of codex: completed\n| commandExecution: ", "printf codex > one.txt")
+		if b.file("one.txt") != "codex" || b.file("two.txt") != "claude" {
+			t.Error("a file is not as it should be")
+		}
+	})
+	t.Run("Z81 half an answer is a partial reply, not something done", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour), After: "I will begin by"}),
+			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Done by codex."}),
+		})
+		b.want(0, "run", "--chain", "claude,codex", two)
+		done, cut, _ := strings.Cut(b.opened(fakeapi.OpenAI)[0], "[paceline] Cut in the middle; none of it counts as done:")
+		has(t, cut, "reply of claude: PARTIAL\n| I will begin by")
+		lacks(t, done, "I will begin by")
+	})
+	t.Run("P1 F70 both limited after work: blocked, and nobody gets the prompt twice", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Shell("printf claude > one.txt"), limit()),
+			OpenAI:    fakeapi.Steps(limit()),
+		})
+		b.want(3, "run", "--chain", "claude,codex", two)
+		if b.vendors.Count(two) != 1 || len(b.opened(fakeapi.OpenAI)) != 1 {
+			t.Errorf("%q", b.opened(fakeapi.OpenAI))
+		}
+	})
+	t.Run("F68 the message after a rollover goes on in the successor's conversation", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Shell("printf claude > one.txt"), limit()),
+			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Both."}, fakeapi.Text{Text: "Again."}),
+		})
+		b.want(0, "run", "--chain", "claude,codex", two)
+		b.want(0, "run", "-c", "Another one.")
+		if got := b.opened(fakeapi.OpenAI); len(got) != 2 || got[1] != "Another one." {
+			t.Errorf("%q", got)
+		}
+		if _, err := os.Stat(b.path("two.txt")); err == nil {
+			t.Error("two.txt was not to be written by anybody here")
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/wire"
+)
+
+// rolling is base with rollover allowed and all of the run on record.
+func rolling() (State, Facts) {
+	s, f := base()
+	f.Roll, f.Kept = true, true
+	return s, f
+}
+
+func TestCarry(t *testing.T) {
+	worked := State{ID: "r0", Engine: engine("third"), Work: paceline.WorkSome}
+	for _, tt := range []struct {
+		name string
+		work paceline.Work
+		set  func(*State, *Facts)
+		want Carry
+	}{
+		{"F1 the opening message goes again as it is", paceline.WorkNone, func(*State, *Facts) {}, Bare},
+		{"F28 F63 a later one goes below what was said before it", paceline.WorkNone, func(_ *State, f *Facts) { f.Message.Opener = false }, History},
+		{"P1 after work it goes only inside a packet", paceline.WorkSome, func(*State, *Facts) {}, Progress},
+		{"P1 so it does where nothing proves that there was none", paceline.WorkUnknown, func(*State, *Facts) {}, Progress},
+		{"P1 a successor that did nothing does not make it a prompt again", paceline.WorkNone, func(_ *State, f *Facts) { f.Earlier = []State{worked} }, Progress},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, f := rolling()
+			tt.set(&s, &f)
+			s, _ = Step(s, failed(paceline.CauseUsageLimit, tt.work), f)
+			if s.Claim.Phase != Pending {
+				t.Fatalf("%+v", s.Claim)
+			}
+			f.Kept = false // whoever dispatches after a crash has not seen the run
+			_, effects := Step(s, DispatchDue{Next: "r2"}, f)
+			if got := of[Create](effects); len(got) != 1 || got[0].Run.Carry != tt.want {
+				t.Errorf("%+v, want it carried as %q", got, tt.want)
+			}
+		})
+	}
+	t.Run("a refreshed sign-in is sent what the run before was sent", func(t *testing.T) {
+		s, f := rolling()
+		s.Carry, f.Probe = Progress, ProbeIn
+		s, _ = Step(s, failed(paceline.CauseAuth, paceline.WorkNone), f)
+		_, effects := Step(s, DispatchDue{Next: "r2"}, f)
+		if got := of[Create](effects); len(got) != 1 || got[0].Run.Carry != Progress || got[0].Run.Engine != s.Engine {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestRollover(t *testing.T) {
+	t.Run("Z58 a limit after work holds the engine, says why, and moves the seat", func(t *testing.T) {
+		s, f := rolling()
+		s, _ = Step(s, Worked{Work: paceline.WorkSome, Evidence: paceline.Evidence{Frame: FrameTool, Says: "Write"}}, f)
+		s, effects := Step(s, failed(paceline.CauseUsageLimit, paceline.WorkSome), f)
+		d := of[Decide](effects)[0].Decision
+		if s.Claim.Phase != Pending || len(of[Hold](effects)) != 1 || len(of[Settle](effects)) != 0 {
+			t.Fatalf("%+v %+v", s.Claim, effects)
+		}
+		if d.What != "claim codex for a rollover" || !strings.Contains(d.Why, "it had already worked: tool (Write)") {
+			t.Errorf("%+v", d)
+		}
+		_, effects = Step(s, DispatchDue{Next: "r2"}, f)
+		if diff := cmp.Diff([]Announce{{"Switched to codex after claude hit its usage limit; it goes on from what was done."}}, of[Announce](effects)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	silent := func(_ *State, f *Facts) { f.Silent = []string{"Bash: make deploy"} }
+	for _, tt := range []struct {
+		name  string
+		set   func(*State, *Facts)
+		cause paceline.Cause
+		why   string
+		end   Status
+	}{
+		{"rollover = off keeps it", func(_ *State, f *Facts) { f.Roll = false }, paceline.CauseUsageLimit, "it had already worked", Blocked},
+		{"what is not all on record is not told to anybody", func(_ *State, f *Facts) { f.Kept = false }, paceline.CauseUsageLimit, "not all on record", Blocked},
+		{"Z43 a call that never reported halts it for a person, and is named", silent, paceline.CauseUsageLimit, "it began and never reported: Bash: make deploy", NeedPerson},
+		{"a crash is not its engine's fault", func(*State, *Facts) {}, paceline.CauseCrash, "another engine does not help", Broke},
+		{"a stop is a stop", func(_ *State, f *Facts) { f.Stop = true }, paceline.CauseUsageLimit, "stopped by its user", Blocked},
+		{"F13 a steered run's packet would lack the steer", func(_ *State, f *Facts) { f.Steered = true }, paceline.CauseUsageLimit, "steered", Blocked},
+		{"Z55 F70 nobody gets the work twice", func(_ *State, f *Facts) {
+			f.MaxHops, f.Earlier = 5, []State{{ID: "r0", Engine: engine("codex"), Work: paceline.WorkSome}}
+		}, paceline.CauseUsageLimit, "no engine below it", Blocked},
+		{"Z47 another's money is not spent on it", func(_ *State, f *Facts) { f.Chain[1].Posture = paceline.PostureMetered }, paceline.CauseUsageLimit, "no engine below it", Blocked},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, f := rolling()
+			tt.set(&s, &f)
+			got, effects := Step(s, failed(tt.cause, paceline.WorkSome), f)
+			d, end := of[Decide](effects), of[Settle](effects)
+			if got.Claim.Phase != NoClaim || len(end) != 1 || len(d) != 1 {
+				t.Fatalf("%+v %+v", got.Claim, effects)
+			}
+			if !strings.Contains(d[0].Decision.Why, tt.why) || end[0].Status != tt.end {
+				t.Errorf("%q, settled as %s; want %q, %s", d[0].Decision.Why, end[0].Status, tt.why, tt.end)
+			}
+		})
+	}
+	t.Run("Z43 the hint says how to settle it", func(t *testing.T) {
+		s, f := rolling()
+		silent(&s, &f)
+		_, effects := Step(s, failed(paceline.CauseUsageLimit, paceline.WorkSome), f)
+		if end := of[Settle](effects)[0]; !strings.Contains(end.Hint, "Bash: make deploy") || !strings.Contains(end.Hint, "paceline reconcile t1") {
+			t.Errorf("%+v", end)
+		}
+	})
+	t.Run("rollover = always goes on in spite of it", func(t *testing.T) {
+		s, f := rolling()
+		silent(&s, &f)
+		f.RollSilent = true
+		if s, _ = Step(s, failed(paceline.CauseUsageLimit, paceline.WorkSome), f); s.Claim.Phase != Pending {
+			t.Errorf("%+v", s.Claim)
+		}
+	})
+	t.Run("a limit that a transcript told after a crash is not carried on: what was done is not all on record", func(t *testing.T) {
+		s, f := rolling()
+		f.Kept = false
+		s, _ = Step(s, Lost{Delivered: true, Ending: wire.Ending{Outcome: paceline.OutcomeFailed, Failure: paceline.Failure{Cause: paceline.CauseUsageLimit, Work: paceline.WorkSome}}}, f)
+		if s.Claim.Phase != NoClaim {
+			t.Errorf("%+v", s.Claim)
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package supervisor
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/paceline/paceline/internal/wire"
+)
+
+// call is a tool that the engine called.
+type call struct {
+	id       string
+	about    string
+	reported bool
+}
+
+// called keeps a call before its effect can be over. It is on record at once:
+// one that never reports must be known after any crash.
+func (d *drive) called(ctx context.Context, e wire.Event) {
+	d.calls = append(d.calls, call{id: e.ID, about: about(e.Name, e.Detail)})
+	d.item("tool", map[string]string{"name": e.Name, "about": e.Detail, "n": strconv.Itoa(len(d.calls))})
+	d.keep(ctx)
+}
+
+// reported keeps how a call ended: n is which call of the run it was.
+func (d *drive) reported(e wire.Event) {
+	for i := range d.calls {
+		if c := &d.calls[i]; c.id == e.ID && !c.reported {
+			c.reported = true
+			d.item("result", map[string]string{"n": strconv.Itoa(i + 1), "ok": strconv.FormatBool(e.OK)})
+			return
+		}
+	}
+}
+
+// silent names the calls that began and never reported.
+func (d *drive) silent() (out []string) {
+	for _, c := range d.calls {
+		if !c.reported {
+			out = append(out, c.about)
+		}
+	}
+	return out
+}
+
+// about is a call in one line.
+func about(name, detail string) string {
+	if detail == "" {
+		return name
+	}
+	return name + ": " + detail
+}

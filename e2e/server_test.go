@@ -355,6 +355,18 @@ func TestServer(t *testing.T) {
 		}
 		until(t, "one server is left", func() bool { return b.servers() == 1 })
 	})
+	t.Run("A socket that was cleared away under a server is made again by the next", func(t *testing.T) {
+		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Text{Text: "One."}, fakeapi.Text{Text: "Two."})})
+		b.want(0, "run", "-e", "claude", prompt)
+		old := b.info().Pid
+		if err := os.Remove(filepath.Join(b.dir, "state", "paceline.sock")); err != nil {
+			t.Fatal(err)
+		}
+		has(t, b.want(0, "run", "-c", "again").out, "Two.")
+		if now := b.info().Pid; now == old {
+			t.Error("it is still the server that could not be reached")
+		}
+	})
 	t.Run("A state folder that lies too deep for a socket, and one of somebody else", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Text{Text: "One."})})
 		deep := filepath.Join(b.dir, strings.Repeat("deep/", 20), "state")

@@ -47,6 +47,7 @@ type Daemon struct {
 	log     *os.File
 	lock    *os.File
 	socket  string
+	ours    os.FileInfo // of the socket
 	stay    time.Duration
 	leave   context.CancelFunc
 	left    <-chan struct{} // closed when it is asked to leave
@@ -99,6 +100,12 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	// It is cleared away when we leave, and only if it is still ours.
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if d.ours, err = os.Stat(d.socket); err != nil {
+		l.Close()
+		return fmt.Errorf("open the socket: %w", err)
+	}
 	carried, err := d.sup.CarryOn(ctx)
 	if err != nil {
 		l.Close()
@@ -140,8 +147,18 @@ func (d *Daemon) Wait(ctx context.Context) {
 			return
 		case <-quiet:
 		case <-tick.C:
+			if !d.reachable() {
+				d.sup.Drain() // somebody cleared the socket away: the next server makes a new one
+			}
 		}
 	}
+}
+
+// reachable reports whether the socket is still the one that we answer on. A
+// folder that was removed and made again has another server's.
+func (d *Daemon) reachable() bool {
+	now, err := os.Stat(d.socket)
+	return err == nil && os.SameFile(now, d.ours)
 }
 
 // useless reports whether a server without work for so long leaves, and then
@@ -201,7 +218,7 @@ func (d *Daemon) close() error {
 	if d.log != nil {
 		errs = append(errs, d.log.Close())
 	}
-	if d.serving != nil {
+	if d.ours != nil && d.reachable() {
 		_ = os.Remove(d.socket)
 	}
 	errs = append(errs, d.lock.Close())

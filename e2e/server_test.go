@@ -355,7 +355,7 @@ func TestServer(t *testing.T) {
 		}
 		until(t, "one server is left", func() bool { return b.servers() == 1 })
 	})
-	t.Run("A socket that was cleared away under a server is made again by the next", func(t *testing.T) {
+	t.Run("A cleared socket is made again", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Text{Text: "One."}, fakeapi.Text{Text: "Two."})})
 		b.want(0, "run", "-e", "claude", prompt)
 		old := b.info().Pid

@@ -69,6 +69,12 @@ func (c *Conn) Answer(ctx context.Context, id paceline.ThreadID, q paceline.Requ
 	return c.do(ctx, http.MethodPost, at(id, "requests/"+url.PathEscape(string(q))), decision{Allow: allow}, nil)
 }
 
+// Trust agrees to the project files of this digest; "" asks what there is to
+// agree to.
+func (c *Conn) Trust(ctx context.Context, dir, tree, digest string) error {
+	return c.do(ctx, http.MethodPost, "/v1/trust", trust{Dir: dir, Tree: tree, Digest: digest}, nil)
+}
+
 // Drain has the server leave when its turns have ended.
 func (c *Conn) Drain(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/server/drain", nil, nil)

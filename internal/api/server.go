@@ -47,6 +47,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("POST /v1/threads/{thread}/stop", s.stop)
 	mux.HandleFunc("POST /v1/threads/{thread}/requests/{request}", s.answer)
 	mux.HandleFunc("GET /v1/threads/{thread}/events", s.events)
+	mux.HandleFunc("POST /v1/trust", s.trust)
 	mux.HandleFunc("POST /v1/server/drain", s.drain)
 	mux.HandleFunc("POST /v1/server/stop", s.leave)
 	h := &http.Server{
@@ -162,6 +163,9 @@ func (s *Server) accept(ctx context.Context, p Prompt) (Accepted, error) {
 	} else if th, err = s.Store.Thread(ctx, p.Thread); err == nil {
 		th.Env = env.Public()
 	}
+	if err == nil {
+		err = s.Sup.Vet(ctx, th.Dir, th.Tree, p.Trust)
+	}
 	if err != nil {
 		return Accepted{}, err
 	}
@@ -242,6 +246,19 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 			hint = "it asks: " + strings.Join(open, ", ")
 		}
 		refuse(w, http.StatusConflict, &supervisor.Refusal{Msg: err.Error(), Hint: hint, Code: 2})
+		return
+	}
+	reply(w, struct{}{})
+}
+
+func (s *Server) trust(w http.ResponseWriter, r *http.Request) {
+	var t trust
+	if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
+		refuse(w, http.StatusBadRequest, &supervisor.Refusal{Msg: "the request cannot be read", Code: 1})
+		return
+	}
+	if err := s.Sup.Vet(r.Context(), t.Dir, t.Tree, t.Digest); err != nil {
+		fail(w, err)
 		return
 	}
 	reply(w, struct{}{})

@@ -21,6 +21,7 @@ type Prompt struct {
 	Text   string             `json:"text"`
 	Thread paceline.ThreadID  `json:"thread,omitempty"` // "" begins a new one
 	Begin  *Begin             `json:"begin,omitempty"`  // the new one
+	Trust  string             `json:"trust,omitempty"`  // the digest of project files that the user has just agreed to
 	Client Client             `json:"client"`
 }
 
@@ -58,6 +59,13 @@ type Info struct {
 	// Lost are threads that go on although the terminal that they were watched
 	// from went away.
 	Lost []paceline.ThreadID `json:"lost,omitempty"`
+}
+
+// trust agrees to a tree's project files.
+type trust struct {
+	Dir    string `json:"dir"`
+	Tree   string `json:"tree"`
+	Digest string `json:"digest"`
 }
 
 // decision answers a run's question.

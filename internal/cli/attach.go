@@ -88,7 +88,7 @@ func watch(ctx context.Context, l *link, p *printer, got api.Accepted) error {
 		p.feed(e)
 		switch {
 		case e.Event == "approval" && p.tty != nil:
-			go func() { _ = l.conn.Answer(lasting, got.Thread, e.ID, p.ask()) }()
+			go func() { _ = l.conn.Answer(lasting, got.Thread, e.ID, p.ask("Allow it? [y/N] ")) }()
 		case e.Event == "finished" && e.Exit != nil && (got.Message == "" || e.Message == got.Message):
 			code, found = *e.Exit, true
 			return got.Message == ""

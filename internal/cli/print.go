@@ -91,7 +91,7 @@ func said(e supervisor.Event) string {
 		return "Finished: " + e.Status + "."
 	}
 	if e.Event == "finished" {
-		return strings.ToUpper(e.Text[:1]) + e.Text[1:] + "."
+		return sentence(e.Text) + "."
 	}
 	return e.Text
 }
@@ -131,10 +131,10 @@ func (p *printer) close() {
 	}
 }
 
-// ask puts an approval to the person at the terminal. No answer is no.
-func (p *printer) ask() (allow bool) {
+// ask puts a question to the person at the terminal. No answer is no.
+func (p *printer) ask(question string) (yes bool) {
 	p.mu.Lock()
-	fmt.Fprint(p.err, "Allow it? [y/N] ")
+	fmt.Fprint(p.err, question)
 	p.mu.Unlock()
 	line, _ := p.tty.ReadString('\n')
 	line = strings.ToLower(strings.TrimSpace(line))

@@ -116,13 +116,16 @@ func runRun(ctx context.Context, o *runOptions) error {
 // stay sends the prompt and stays with its thread until it is answered.
 func (o *runOptions) stay(ctx context.Context, l *link, p *printer, ask api.Prompt, policy config.Policy) error {
 	var got api.Accepted
-	err := l.ask(ctx, func(c *api.Conn) (err error) {
-		if ask.Text == "" {
-			got.Thread = ask.Thread
-			return c.Wake(ctx, ask.Thread, ask.Client)
-		}
-		got, err = c.Prompt(ctx, ask)
-		return err
+	err := l.trusting(ctx, p, false, func(digest string) error {
+		ask.Trust = digest
+		return l.ask(ctx, func(c *api.Conn) (err error) {
+			if ask.Text == "" {
+				got.Thread = ask.Thread
+				return c.Wake(ctx, ask.Thread, ask.Client)
+			}
+			got, err = c.Prompt(ctx, ask)
+			return err
+		})
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,8 @@ type Refusal struct {
 	Msg  string `json:"msg"`
 	Hint string `json:"hint,omitempty"` // "" where there is nothing to try
 	Code int    `json:"code"`           // the exit code
+	// Untrusted is what somebody must agree to first; nil where that is not it.
+	Untrusted *Untrusted `json:"untrusted,omitempty"`
 }
 
 func (r *Refusal) Error() string { return r.Msg }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +31,14 @@ const inside = "PACELINE_E2E_INSIDE"
 var binary string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "stand-in" {
+		deltas, _ := strconv.Atoi(os.Args[2])
+		if err := fakeapi.StandIn(os.Stdin, os.Stdout, deltas); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if code, moved := alone(); moved {
 		os.Exit(code)
 	}

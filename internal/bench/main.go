@@ -29,6 +29,12 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "stand-in" {
+		if err := fakeapi.StandIn(os.Stdin, os.Stdout, deltas); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	n := flag.Int("n", 9, "rounds")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -96,7 +102,10 @@ func bench(ctx context.Context, n int) error {
 		lo, mid, hi := results[i].spread()
 		fmt.Fprintf(w, "%s\t%.0f ms\t%.0f ms\t%.3f [%.3f-%.3f]\t≤ %.2f\t%s\n", r.what, ours, theirs, mid, lo, hi, r.goal, r.against)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return b.crowd()
 }
 
 type row struct {

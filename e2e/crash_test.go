@@ -104,14 +104,15 @@ func TestNoWriterOutlivesItsServer(t *testing.T) {
 					t.Fatalf("the command never wrote\n%s%s", out, errs)
 				}
 			}
+			b.recorded("tool")
 			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			_ = cmd.Wait()
 			r := b.with(nil, strings.NewReader(""), "run", "-c")
 			at := size() // whoever carries on has looked only after the last write
-			if r.code != 1 {
-				t.Errorf("a run that was cut at work is a reported crash: %s", r)
+			if r.code != 5 || !strings.Contains(r.err, "paceline reconcile") {
+				t.Errorf("a run that was cut in the middle of a call needs a person: %s", r)
 			}
 			time.Sleep(300 * time.Millisecond)
 			if now := size(); now != at {

@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +18,18 @@ func (b *bed) opened(v fakeapi.Vendor) (out []string) {
 		if r.Main && r.Opens && !r.Retry && r.Vendor == v {
 			out = append(out, r.Prompt)
 		}
+	}
+	return out
+}
+
+// threads lists the threads, the one that changed last first.
+func (b *bed) threads() (out []string) {
+	for line := range strings.Lines(b.want(0, "threads", "--json").out) {
+		var th struct{ Thread string }
+		if err := json.Unmarshal([]byte(line), &th); err != nil {
+			b.t.Fatal(err)
+		}
+		out = append(out, th.Thread)
 	}
 	return out
 }
@@ -59,7 +73,7 @@ func TestHistory(t *testing.T) {
 		})
 		b.want(0, "run", "--chain", "claude,codex", "First.")
 		b.want(3, "run", "-e", "claude", "In another thread.") // this finds the limit
-		first := strings.Fields(strings.Split(b.want(0, "threads").out, "\n")[1])[0]
+		first := b.threads()[1]
 		r := b.want(0, "run", "-t", first, "Second.")
 		has(t, r.err, "Starting on codex: claude cannot serve, it is limited until")
 		got := b.opened(fakeapi.OpenAI)
@@ -195,4 +209,90 @@ func TestRollover(t *testing.T) {
 			t.Error("two.txt was not to be written by anybody here")
 		}
 	})
+}
+
+// recorded waits until something of that kind is on record: a program runs a
+// command before it tells of it.
+func (b *bed) recorded(kind string) {
+	b.t.Helper()
+	for until := time.Now().Add(time.Minute); !strings.Contains(b.paceline("show", "-c", "--json").out, `"kind":"`+kind+`"`); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			b.t.Fatalf("no %s is on record", kind)
+		}
+	}
+}
+
+// cut kills the child of a run as soon as a file is there.
+func (b *bed) cut(name, program string) {
+	b.t.Helper()
+	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(b.path(name)); err == nil {
+			break
+		}
+		if time.Now().After(until) {
+			b.t.Fatalf("%s never came", name)
+		}
+	}
+	b.recorded("tool")
+	killed := 0
+	for _, p := range b.marked() {
+		if strings.Contains(p.cmd, program) && !strings.Contains(p.cmd, "guard") {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+			killed++
+		}
+	}
+	if killed == 0 {
+		b.t.Fatalf("no process of %s among %v", program, b.marked())
+	}
+}
+
+func TestReconcile(t *testing.T) {
+	const slow = "printf begun > begun.txt; sleep 30; printf ended > ended.txt"
+	for engine, tt := range map[string]struct {
+		script  func(...fakeapi.Answer) fakeapi.Script
+		vendor  fakeapi.Vendor
+		program string
+	}{
+		"codex":  {func(a ...fakeapi.Answer) fakeapi.Script { return fakeapi.Script{OpenAI: fakeapi.Steps(a...)} }, fakeapi.OpenAI, "app-server"},
+		"claude": {func(a ...fakeapi.Answer) fakeapi.Script { return fakeapi.Script{Anthropic: fakeapi.Steps(a...)} }, fakeapi.Anthropic, "stream-json"},
+	} {
+		t.Run("Z43 Z95 a real "+engine+" is killed in the middle of a command: it halts, reconcile shows the command, settles it, and work goes on", func(t *testing.T) {
+			b := newBed(t, tt.script(fakeapi.Shell(slow), fakeapi.Text{Text: "I looked, and went on."}))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cmd, out, errs := b.command(ctx, "run", "-e", engine, prompt)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			b.cut("begun.txt", tt.program)
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != 5 {
+				t.Fatalf("exit %d\n%s%s\n%s", code, out, errs, b.want(0, "show", "-c", "--json").out)
+			}
+			has(t, errs.String(), "in the middle of a call", "sleep 30", "paceline reconcile t-")
+			id := b.threads()[0]
+			b.once(prompt, map[bool]int{true: 1}[engine == "claude"], map[bool]int{true: 1}[engine == "codex"])
+
+			r := b.want(5, "reconcile", id)
+			has(t, r.out, "began and never reported", "sleep 30", "begun.txt (5 bytes)")
+			_, hint, _ := strings.Cut(r.err, "look, then: paceline ")
+			hint, _, _ = strings.Cut(hint, "   (")
+			has(t, b.want(2, "reconcile", "t-nosuchthread").err, "no thread")
+			has(t, b.want(5, "reconcile", id, "--took", "999").err, "not all of it is settled")
+
+			b.server = true
+			b.want(0, strings.Fields(strings.Replace(hint, "--took", "--not", 1))...)
+			has(t, b.want(0, "attach", id).out, "I looked, and went on.")
+			got := b.opened(tt.vendor)
+			if len(got) != 2 || b.vendors.Count(prompt) != 1 {
+				t.Fatalf("asked %d times: %q", len(got), got)
+			}
+			has(t, got[1], "[paceline] You take over work that", "| "+prompt, "never reported; its user found that it did not take effect", "sleep 30", "begun.txt (5 bytes)")
+			if _, err := os.Stat(b.path("ended.txt")); err == nil {
+				t.Error("the command went on after its engine was killed")
+			}
+			has(t, b.want(1, "reconcile", id).err, "nothing in")
+			b.want(0, "server", "stop")
+		})
+	}
 }

@@ -75,6 +75,11 @@ func (c *Conn) Trust(ctx context.Context, dir, tree, digest string) error {
 	return c.do(ctx, http.MethodPost, "/v1/trust", trust{Dir: dir, Tree: tree, Digest: digest}, nil)
 }
 
+// Reconcile says of calls, by their items, whether they took effect.
+func (c *Conn) Reconcile(ctx context.Context, id paceline.ThreadID, took map[int64]bool) error {
+	return c.do(ctx, http.MethodPost, at(id, "reconcile"), found{Took: took}, nil)
+}
+
 // Drain has the server leave when its turns have ended.
 func (c *Conn) Drain(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/server/drain", nil, nil)

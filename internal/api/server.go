@@ -46,6 +46,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("POST /v1/threads/{thread}/wake", s.wake)
 	mux.HandleFunc("POST /v1/threads/{thread}/stop", s.stop)
 	mux.HandleFunc("POST /v1/threads/{thread}/requests/{request}", s.answer)
+	mux.HandleFunc("POST /v1/threads/{thread}/reconcile", s.reconcile)
 	mux.HandleFunc("GET /v1/threads/{thread}/events", s.events)
 	mux.HandleFunc("POST /v1/trust", s.trust)
 	mux.HandleFunc("POST /v1/server/drain", s.drain)
@@ -223,6 +224,24 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	reply(w, struct{}{})
+}
+
+func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) {
+	id, ok := s.thread(w, r)
+	if !ok {
+		return
+	}
+	var f found
+	if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
+		refuse(w, http.StatusBadRequest, &supervisor.Refusal{Msg: "the request cannot be read", Code: 1})
+		return
+	}
+	if err := s.Sup.Reconcile(context.WithoutCancel(r.Context()), id, f.Took); err != nil {
+		fail(w, err)
+		return
+	}
+	s.Sup.Wake(id)
 	reply(w, struct{}{})
 }
 

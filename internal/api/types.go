@@ -74,6 +74,11 @@ type decision struct {
 	Client Client `json:"client"`
 }
 
+// found settles calls of which nobody knew whether they took effect.
+type found struct {
+	Took map[int64]bool `json:"took"`
+}
+
 // Line is one line of a stream: an event, or why there are no more.
 type Line struct {
 	*supervisor.Event

@@ -17,6 +17,7 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2
 	exitSignIn  = 4
+	exitPerson  = 5
 	exitStopped = 130
 )
 

@@ -39,7 +39,10 @@ func dispatch(s State, e DispatchDue, f Facts) (State, []Effect) {
 		line = strings.TrimSuffix(line, ".") + "; it goes on from what was done."
 	}
 	if target == s.Engine {
-		successor.Hop, successor.Carry = s.Hop, s.Carry
+		successor.Hop = s.Hop
+		if successor.Carry != Progress {
+			successor.Carry = s.Carry
+		}
 		line = fmt.Sprintf("Trying %s again: %s.", target, s.Claim.Why)
 	}
 	if next.Weaker != "" {

@@ -41,6 +41,9 @@ type (
 	// StopAsked: its user, or the end of the server, wants it over. The child is
 	// gone when this is stepped.
 	StopAsked struct{ By string }
+	// Reconciled: a person has looked at every call of the run that began and
+	// never reported.
+	Reconciled struct{}
 	// DispatchDue: the effect of a pending claim is being performed.
 	DispatchDue struct{ Next paceline.RunID }
 	// DispatchRefused: an attempt at it could not be carried out.
@@ -57,6 +60,7 @@ func (Worked) event() string          { return "worked" }
 func (End) event() string             { return "end" }
 func (Lost) event() string            { return "lost" }
 func (StopAsked) event() string       { return "stop asked" }
+func (Reconciled) event() string      { return "reconciled" }
 func (DispatchDue) event() string     { return "dispatch due" }
 func (DispatchRefused) event() string { return "dispatch refused" }
 
@@ -84,6 +88,8 @@ type (
 		Hint   string         // what to try; "" where there is nothing
 		Reset  paceline.Reset // when it could go on
 	}
+	// Reopen takes back that the message needs a person: work on it goes on.
+	Reopen struct{}
 	// Decide is the recorded choice behind all this (P5).
 	Decide struct{ Decision Decision }
 )
@@ -94,6 +100,7 @@ func (Announce) effect() string { return "announce" }
 func (Hold) effect() string     { return "hold" }
 func (Lift) effect() string     { return "lift" }
 func (Settle) effect() string   { return "settle" }
+func (Reopen) effect() string   { return "reopen" }
 func (Decide) effect() string   { return "decide" }
 
 // Decision is a recorded choice: what, why, and each alternative with its

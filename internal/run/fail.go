@@ -285,7 +285,7 @@ func settle(s State, failure paceline.Failure, why string, f Facts) Settle {
 			Hint: "run it in a terminal to answer, or with --mode edit",
 		}
 	}
-	if w := touched(s, failure, f); f.Roll && moves(failure.Cause) && silent(w, f) != "" {
+	if w := touched(s, failure, f); f.Roll && (moves(failure.Cause) || failure.Cause == paceline.CauseCrash) && silent(w, f) != "" {
 		return Settle{
 			Status: NeedPerson, Text: fmt.Sprintf("%s %s in the middle of a call, and nobody knows whether it took effect", s.Engine, did(failure.Cause)),
 			Hint: fmt.Sprintf("%s: look at what it did, then `paceline reconcile %s`", strings.Join(f.Silent, "; "), s.Thread), Reset: failure.Reset,

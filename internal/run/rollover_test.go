@@ -130,3 +130,53 @@ func TestRollover(t *testing.T) {
 		}
 	})
 }
+
+func TestReconciled(t *testing.T) {
+	halted := func(c paceline.Cause) (State, Facts) {
+		s, f := rolling()
+		f.Silent = []string{"Bash: make deploy"}
+		s, _ = Step(s, failed(c, paceline.WorkSome), f)
+		f.Silent, f.Kept = nil, false
+		return s, f
+	}
+	t.Run("Z43 after a limit the next engine goes on with a packet", func(t *testing.T) {
+		s, f := halted(paceline.CauseUsageLimit)
+		s, effects := Step(s, Reconciled{}, f)
+		if s.Claim.Phase != Pending || s.Claim.Target != engine("codex") || len(of[Reopen](effects)) != 1 || len(of[Dispatch](effects)) != 1 {
+			t.Fatalf("%+v %+v", s.Claim, effects)
+		}
+		_, effects = Step(s, DispatchDue{Next: "r2"}, f)
+		if got := of[Create](effects); len(got) != 1 || got[0].Run.Carry != Progress {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("Z43 a crash halts too, and its own engine goes on, with a packet", func(t *testing.T) {
+		s, f := halted(paceline.CauseCrash)
+		s, _ = Step(s, Reconciled{}, f)
+		_, effects := Step(s, DispatchDue{Next: "r2"}, f)
+		if got := of[Create](effects); len(got) != 1 || got[0].Run.Carry != Progress || got[0].Run.Engine != engine("claude") {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("Z43 twice is once", func(t *testing.T) {
+		s, f := halted(paceline.CauseUsageLimit)
+		s, _ = Step(s, Reconciled{}, f)
+		if again, effects := Step(s, Reconciled{}, f); len(effects) != 0 || again.Claim != s.Claim {
+			t.Errorf("%+v", effects)
+		}
+	})
+	t.Run("with nobody to go on it stays as it is, and says why", func(t *testing.T) {
+		s, f := halted(paceline.CauseUsageLimit)
+		f.Chain[1].Unready = "it is signed out"
+		s, effects := Step(s, Reconciled{}, f)
+		if d := of[Decide](effects); s.Claim.Phase != NoClaim || len(of[Reopen](effects)) != 0 || len(d) != 1 || !strings.Contains(d[0].Decision.Why, "no engine below it") {
+			t.Errorf("%+v", effects)
+		}
+	})
+	t.Run("a run that is not over has nothing to settle", func(t *testing.T) {
+		s, f := rolling()
+		if _, effects := Step(s, Reconciled{}, f); len(effects) != 0 {
+			t.Errorf("%+v", effects)
+		}
+	})
+}

@@ -35,6 +35,8 @@ func Step(s State, e Event, f Facts) (State, []Effect) {
 		return lost(s, e, f)
 	case StopAsked:
 		return stopAsked(s, e, f)
+	case Reconciled:
+		return reconciled(s, f)
 	case DispatchDue:
 		return dispatch(s, e, f)
 	case DispatchRefused:

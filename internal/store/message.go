@@ -81,6 +81,20 @@ func (t *Tx) SettleMessage(ctx context.Context, id paceline.MessageID, e run.Set
 	return nil
 }
 
+// ReopenMessage takes back that a message needs a person, and nothing else: work
+// on it goes on.
+func (t *Tx) ReopenMessage(ctx context.Context, id paceline.MessageID) error {
+	ok, err := changed(t.tx.ExecContext(ctx, `UPDATE messages SET status = $1, settlement = $2, settled_at = 0
+		WHERE id = $3 AND status = $4`, run.Unsettled.String(), JSON[settlement]{}, id, run.NeedPerson.String()))
+	if err == nil && !ok {
+		err = ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("reopen message %s: %w", id, err)
+	}
+	return nil
+}
+
 // Message reads a message as the transaction sees it.
 func (t *Tx) Message(ctx context.Context, id paceline.MessageID) (Message, error) {
 	return message(ctx, t.tx, id)

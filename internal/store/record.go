@@ -100,7 +100,9 @@ func scanHead(row scanner) (Head, error) {
 	var h Head
 	var body string
 	err := row.Scan(&h.Seq, &h.Run, &h.Kind, &h.Size, &body)
-	h.Body = json.RawMessage(body)
+	if body != "" {
+		h.Body = json.RawMessage(body)
+	}
 	return h, err
 }
 

@@ -284,6 +284,8 @@ func (o *owner) record(ctx context.Context, tx *store.Tx, s run.State, effects [
 			err = tx.LiftLimit(ctx, e.Engine)
 		case run.Settle:
 			err = tx.SettleMessage(ctx, s.Message, e)
+		case run.Reopen:
+			err = tx.ReopenMessage(ctx, s.Message)
 		case run.Decide:
 			err = tx.AddDecision(ctx, s.Thread, e.Decision)
 		}
@@ -312,7 +314,7 @@ func (o *owner) told(s run.State, effects []run.Effect) (out []Event) {
 			ev.reset(e.Limit.Reset)
 		case run.Settle:
 			ev = o.finished(s.ID, s.Message, e)
-		case run.Dispatch, run.Lift, run.Decide:
+		case run.Dispatch, run.Lift, run.Reopen, run.Decide:
 			continue
 		}
 		out = append(out, ev)

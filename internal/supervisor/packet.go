@@ -161,12 +161,7 @@ func (h *past) began(r run.State) time.Time {
 // did is what one run said and did. Of the message's own runs more is told:
 // which calls never reported, what was cut, what the disk shows of the files.
 func (h *past) did(r run.State, own bool) (out []packet.Item) {
-	ended := map[string]string{}
-	for _, it := range h.heads[r.ID] {
-		if it.Kind == "result" {
-			ended[decode(it.Body)["n"]] = map[string]string{"true": "completed", "false": "failed"}[decode(it.Body)["ok"]]
-		}
-	}
+	ended := h.reported(r.ID)
 	calls := 0
 	for _, it := range h.heads[r.ID] {
 		p := packet.Item{ID: strconv.FormatInt(it.Seq, 10), By: r.Engine.String(), Size: it.Size / longest, Text: h.text(it)}
@@ -175,7 +170,7 @@ func (h *past) did(r run.State, own bool) (out []packet.Item) {
 			p.Kind = packet.Reply
 		case "tool":
 			calls++
-			p.Kind, p.Says = packet.Call, ended[strconv.Itoa(calls)]
+			p.Kind, p.Says = packet.Call, ended[calls]
 			if own && p.Says == "" {
 				p.Says = packet.Unresolved
 			}
@@ -197,6 +192,30 @@ func (h *past) did(r run.State, own bool) (out []packet.Item) {
 		}
 		if out[i].Kind != packet.Note {
 			break
+		}
+	}
+	return out
+}
+
+// reported says of each call of a run that has reported how it ended, by its
+// place among the calls.
+func (h *past) reported(id paceline.RunID) map[int]string {
+	out := map[int]string{}
+	for _, it := range h.heads[id] {
+		if it.Kind != "result" {
+			continue
+		}
+		f := decode(it.Body)
+		n, _ := strconv.Atoi(f["n"])
+		switch {
+		case f["by"] != "" && f["ok"] == "true":
+			out[n] = "never reported; its user found that it took effect"
+		case f["by"] != "":
+			out[n] = "never reported; its user found that it did not take effect"
+		case f["ok"] == "true":
+			out[n] = "completed"
+		default:
+			out[n] = "failed"
 		}
 	}
 	return out

@@ -42,8 +42,12 @@ func (o *owner) recover(ctx context.Context, r run.State, m paceline.Message) er
 	if err != nil {
 		return err
 	}
+	silent, err := o.silent(ctx, r.ID)
+	if err != nil {
+		return err
+	}
 	o.announce(ctx, r.ID, fmt.Sprintf("Carrying on after a crash: %s on %s was %s.", r.ID, r.Engine, r.Phase))
-	_, _, err = o.decide(ctx, r.ID, lost, facts{chain: chain})
+	_, _, err = o.decide(ctx, r.ID, lost, facts{chain: chain, silent: abouts(silent)})
 	return err
 }
 

@@ -110,6 +110,26 @@ var messages = []proof{
 	}},
 }
 
+var reopened = []proof{
+	{"Z43 only a message that needs a person is opened again, and it ends once more", func(t *testing.T, b bench) {
+		b.thread(t, "t-1", "m-1")
+		settle := func(s run.Status) func(ctx context.Context, tx *store.Tx) error {
+			return func(ctx context.Context, tx *store.Tx) error {
+				return tx.SettleMessage(ctx, "m-1", run.Settle{Status: s, Text: "x", Hint: "y"})
+			}
+		}
+		reopen := func(ctx context.Context, tx *store.Tx) error { return tx.ReopenMessage(ctx, "m-1") }
+		is(t, b.try(t, reopen), store.ErrStale)
+		b.write(t, settle(run.NeedPerson))
+		b.write(t, reopen)
+		if m, err := b.Message(t.Context(), "m-1"); err != nil || m.Status != run.Unsettled || m.Outcome != "" || m.Hint != "" || !m.Settled.IsZero() {
+			t.Errorf("%+v, %v", m, err)
+		}
+		b.write(t, settle(run.Answered))
+		is(t, b.try(t, reopen), store.ErrStale)
+	}},
+}
+
 var threads = []proof{
 	{"F47 a thread keeps what was resolved when it began", func(t *testing.T, b bench) {
 		th := store.Thread{

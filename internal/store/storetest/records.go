@@ -65,6 +65,31 @@ var records = []proof{
 			t.Errorf("the other thread has %v (%v)", its, err)
 		}
 	}},
+	{"A long thread is looked through by its heads; only what is wanted is read whole", func(t *testing.T, b bench) {
+		b.thread(t, "t-1", "m-1")
+		item := func(run paceline.RunID, kind, body string) store.Item {
+			return store.Item{Thread: "t-1", Run: run, Kind: kind, Body: json.RawMessage(body), At: at}
+		}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.AddItems(ctx, []store.Item{
+				item("r-1", "tool", `{"name":"Bash"}`), item("r-1", "result", `{"n":"1"}`), item("r-1", "packet", `{"text":"a"}`), item("r-1", "packet", `{"text":"b"}`), item("r-2", "packet", `{"text":"c"}`),
+			})
+		})
+		want(t, []store.Head{
+			{Seq: 1, Run: "r-1", Kind: "tool", Size: 15}, {Seq: 2, Run: "r-1", Kind: "result", Size: 9, Body: json.RawMessage(`{"n":"1"}`)},
+			{Seq: 3, Run: "r-1", Kind: "packet", Size: 12}, {Seq: 4, Run: "r-1", Kind: "packet", Size: 12}, {Seq: 5, Run: "r-2", Kind: "packet", Size: 12},
+		})(b.Heads(t.Context(), "t-1"))
+		third := item("r-1", "packet", `{"text":"a"}`)
+		third.Seq = 3
+		want(t, third)(b.Item(t.Context(), "t-1", 3))
+		latest := item("r-1", "packet", `{"text":"b"}`)
+		latest.Seq = 4
+		want(t, latest)(b.RunItem(t.Context(), "t-1", "r-1", "packet"))
+		_, err := b.Item(t.Context(), "t-1", 9)
+		is(t, err, store.ErrNotFound)
+		_, err = b.RunItem(t.Context(), "t-1", "r-3", "packet")
+		is(t, err, store.ErrNotFound)
+	}},
 	{"What is not there is said to be so", func(t *testing.T, b bench) {
 		ctx := t.Context()
 		_, err := b.Thread(ctx, "t-none")

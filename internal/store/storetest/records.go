@@ -76,8 +76,11 @@ var records = []proof{
 			})
 		})
 		want(t, []store.Head{
-			{Seq: 1, Run: "r-1", Kind: "tool", Size: 15}, {Seq: 2, Run: "r-1", Kind: "result", Size: 9, Body: json.RawMessage(`{"n":"1"}`)},
-			{Seq: 3, Run: "r-1", Kind: "packet", Size: 12}, {Seq: 4, Run: "r-1", Kind: "packet", Size: 12}, {Seq: 5, Run: "r-2", Kind: "packet", Size: 12},
+			{Seq: 1, Run: "r-1", Kind: "tool", Size: 15},
+			{Seq: 2, Run: "r-1", Kind: "result", Size: 9, Body: json.RawMessage(`{"n":"1"}`)},
+			{Seq: 3, Run: "r-1", Kind: "packet", Size: 12},
+			{Seq: 4, Run: "r-1", Kind: "packet", Size: 12},
+			{Seq: 5, Run: "r-2", Kind: "packet", Size: 12},
 		})(b.Heads(t.Context(), "t-1"))
 		third := item("r-1", "packet", `{"text":"a"}`)
 		third.Seq = 3

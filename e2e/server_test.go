@@ -224,6 +224,50 @@ func TestServer(t *testing.T) {
 		}
 		b.want(130, "attach", id)
 	})
+	for engine, vendor := range map[string]fakeapi.Vendor{"claude": fakeapi.Anthropic, "codex": fakeapi.OpenAI} {
+		t.Run("F13 a steer joins the run of "+engine+", and both end together", func(t *testing.T) {
+			wait := fakeapi.Step{Answer: fakeapi.Shell("while [ ! -e go.txt ]; do sleep 0.05; done")}
+			b := serverBed(t, fakeapi.Script{})
+			b.vendors.Play(vendor, wait, fakeapi.Step{Answer: fakeapi.Text{Text: "Both done."}})
+			id := strings.TrimSpace(b.want(0, "run", "--detach", "-e", engine, prompt).out)
+			until(t, "the tool runs", func() bool { return b.running("go.txt") })
+			b.want(0, "steer", id, "and mind the dog")
+			if err := os.WriteFile(b.path("go.txt"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			has(t, b.want(0, "attach", id).out, "Both done.")
+			s := b.show()
+			if len(s.Runs) != 1 || len(s.Messages) != 2 || s.Messages[0].Status != "answered" || s.Messages[1].Status != "answered" {
+				t.Errorf("%+v", s)
+			}
+			steered := 0
+			for _, r := range b.vendors.Requests() {
+				if r.Main && r.Says("mind the dog") {
+					steered++
+				}
+			}
+			if steered != 1 {
+				t.Errorf("%d requests carried the steer", steered)
+			}
+		})
+	}
+	t.Run("F13 a steered run is not sent again elsewhere; steering nothing is an ordinary message", func(t *testing.T) {
+		b := serverBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Throttle{RetryAfter: time.Second}, fakeapi.Throttle{RetryAfter: time.Second}, fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour)}),
+			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Mine now."}),
+		})
+		id := strings.TrimSpace(b.want(0, "run", "--detach", "--chain", "claude,codex", prompt).out)
+		until(t, "claude is asked", func() bool { return b.sent(fakeapi.Anthropic, prompt) == 1 })
+		b.want(0, "steer", id, "and mind the dog")
+		b.want(3, "attach", id)
+		has(t, b.want(0, "why", id).out, "it was steered")
+		b.once(prompt, 1, 0)
+		for i, m := range b.show().Messages {
+			if m.Status != "blocked" {
+				t.Errorf("message %d is %s", i, m.Status)
+			}
+		}
+	})
 	t.Run("approve and deny answer from another terminal", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(
 			fakeapi.Shell("echo yes > yes.txt"), fakeapi.Shell("echo no > no.txt"), fakeapi.Text{Text: "Done."})})

@@ -179,6 +179,12 @@ func (s *Server) accept(ctx context.Context, p Prompt) (Accepted, error) {
 	}
 	s.Sup.Came(th.ID, env, p.Client.Keys)
 	s.Sup.Attend(th.ID, p.Client.Attended)
+	if p.Steer && !m.Opener {
+		steered, at, err := s.Sup.Steer(ctx, &th, m)
+		a := accepted(th, m.ID, at)
+		a.Steered = steered
+		return a, err
+	}
 	at, err := s.Sup.Accept(ctx, &th, m)
 	return accepted(th, m.ID, at), err
 }

@@ -19,6 +19,7 @@ import (
 type Prompt struct {
 	ID     paceline.MessageID `json:"id"`
 	Text   string             `json:"text"`
+	Steer  bool               `json:"steer,omitempty"`  // add it to what runs, where anything does
 	Thread paceline.ThreadID  `json:"thread,omitempty"` // "" begins a new one
 	Begin  *Begin             `json:"begin,omitempty"`  // the new one
 	Trust  string             `json:"trust,omitempty"`  // the digest of project files that the user has just agreed to
@@ -45,7 +46,8 @@ type Accepted struct {
 	Message paceline.MessageID `json:"message"`
 	Mode    string             `json:"mode"`
 	Chain   []string           `json:"chain"`
-	After   string             `json:"after"` // the offset behind which the message's events stand
+	Steered bool               `json:"steered,omitempty"` // it was added to what runs
+	After   string             `json:"after"`             // the offset behind which the message's events stand
 }
 
 // Info is what a server says of itself.

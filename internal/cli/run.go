@@ -137,6 +137,9 @@ func (o *runOptions) stay(ctx context.Context, l *link, p *printer, ask api.Prom
 		if o.json {
 			return json.NewEncoder(o.out).Encode(got)
 		}
+		if ask.Steer && !got.Steered {
+			p.note("Nothing runs that could be steered; it waits for its turn.")
+		}
 		_, err := fmt.Fprintln(o.out, got.Thread)
 		return err
 	}

@@ -1,6 +1,7 @@
 package fakeapi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -27,8 +28,13 @@ type Request struct {
 	// Conversation is the program's own name for it; "" where it does not say.
 	Conversation string
 
-	key string // the same for a request and its retries; "" where the program does not tell them apart
+	body []byte
+	key  string // the same for a request and its retries; "" where the program does not tell them apart
 }
+
+// Says reports whether the request holds this text anywhere, the program's own
+// insertions included. The text must be one that JSON writes as it is.
+func (r Request) Says(text string) bool { return bytes.Contains(r.body, []byte(text)) }
 
 // Requests lists what was asked so far, in order.
 func (s *Server) Requests() []Request {

@@ -121,7 +121,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := readBody(r)
-	x.body = body
+	x.body, x.req.body = body, body
 	x.req.Vendor = vendorOf(r)
 	switch {
 	case err != nil:

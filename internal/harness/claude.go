@@ -247,6 +247,18 @@ func (d *claudeDriver) prompt(m paceline.Message) []byte {
 	return wireclaude.UserMessage(m.UUID, m.Text)
 }
 
+// steer is queued by the program itself: where the turn does not take it in any
+// more, it becomes the next one.
+func (d *claudeDriver) steer(_ context.Context, t *Turn, m paceline.Message) (bool, error) {
+	return true, t.write(d.prompt(m))
+}
+
+func (d *claudeDriver) more() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reader.Busy()
+}
+
 func (d *claudeDriver) closed() []wire.Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()

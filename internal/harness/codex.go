@@ -265,6 +265,28 @@ func (d *codexDriver) prompt(m paceline.Message) []byte {
 	return line
 }
 
+// steering is how long the program may take to say whether it takes a steer.
+const steering = 10 * time.Second
+
+func (d *codexDriver) steer(ctx context.Context, t *Turn, m paceline.Message) (bool, error) {
+	d.mu.Lock()
+	thread, turn := d.thread, d.reader.Turn()
+	d.mu.Unlock()
+	if turn == "" {
+		return false, nil
+	}
+	id := d.id()
+	if err := d.send(t, wirecodex.TurnSteer(id, thread, turn, m.Text, m.UUID)); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, steering)
+	defer cancel()
+	r, err := t.await(ctx, strconv.Itoa(id))
+	return r.ok, err
+}
+
+func (d *codexDriver) more() bool { return false }
+
 func (d *codexDriver) answer(id string, allow bool) []byte {
 	d.mu.Lock()
 	ask, ok := d.asked[id]

@@ -23,6 +23,11 @@ type driver interface {
 	prompt(m paceline.Message) []byte
 	// answer replies to a permission request that a person decided.
 	answer(id string, allow bool) []byte
+	// steer adds a message to the turn that runs; taken is false where there is
+	// none to add it to.
+	steer(ctx context.Context, t *Turn, m paceline.Message) (taken bool, err error)
+	// more reports whether another turn goes on after one has ended.
+	more() bool
 	// closed is told that the stream ended.
 	closed() []wire.Event
 }
@@ -116,6 +121,16 @@ func (t *Turn) Send(m paceline.Message) error {
 	}
 	return nil
 }
+
+// Steer adds a message to the turn that runs. It is not taken where there is
+// none any more: then it was not sent.
+func (t *Turn) Steer(ctx context.Context, m paceline.Message) (taken bool, err error) {
+	return t.driver.steer(ctx, t, m)
+}
+
+// More reports, after a turn has ended, whether the program goes on with another
+// one: a steer that came too late for it.
+func (t *Turn) More() bool { return t.driver.more() }
 
 // Answer replies to a permission request.
 func (t *Turn) Answer(id string, allow bool) error {

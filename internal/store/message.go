@@ -18,6 +18,9 @@ type Message struct {
 	Hint    string         `json:"hint,omitempty"`    // what to try
 	Reset   paceline.Reset `json:"reset,omitzero"`    // when it could go on
 	Settled time.Time      `json:"settled,omitzero"`  // zero while it is open
+	// Steers is the run that it was added to while it ran. It ends as that run's
+	// message does.
+	Steers paceline.RunID `json:"steers,omitempty"`
 }
 
 // settlement is what a row keeps of a run.Settle besides its status.
@@ -27,14 +30,14 @@ type settlement struct {
 	Reset paceline.Reset `json:"reset,omitzero"`
 }
 
-const messageColumns = `id, thread, kind, sender, text, uuid, at, opener, status, settlement, settled_at`
+const messageColumns = `id, thread, kind, sender, text, uuid, at, opener, status, settlement, settled_at, steers`
 
 func scanMessage(row scanner) (Message, error) {
 	var m Message
 	var text []byte
 	var at, settled Millis
 	var end JSON[settlement]
-	err := row.Scan(&m.ID, &m.Thread, word{&m.Kind}, &m.Sender, &text, &m.UUID, &at, &m.Opener, word{&m.Status}, &end, &settled)
+	err := row.Scan(&m.ID, &m.Thread, word{&m.Kind}, &m.Sender, &text, &m.UUID, &at, &m.Opener, word{&m.Status}, &end, &settled, &m.Steers)
 	m.Text, m.At, m.Settled = string(text), at.Time, settled.Time
 	m.Outcome, m.Hint, m.Reset = end.V.Text, end.V.Hint, end.V.Reset
 	return m, err
@@ -43,12 +46,49 @@ func scanMessage(row scanner) (Message, error) {
 // AddMessage accepts a message once. Where its id was accepted before, nothing
 // changes, and the row of then is returned with accepted false.
 func (t *Tx) AddMessage(ctx context.Context, m paceline.Message) (row Message, accepted bool, err error) {
+	return t.addMessage(ctx, m, "")
+}
+
+// AddSteer accepts a message, once, that is added to a run while it runs.
+func (t *Tx) AddSteer(ctx context.Context, m paceline.Message, to paceline.RunID) (row Message, accepted bool, err error) {
+	return t.addMessage(ctx, m, to)
+}
+
+// Unsteer makes a steer that its run did not take an ordinary message, which
+// waits for its turn.
+func (t *Tx) Unsteer(ctx context.Context, id paceline.MessageID) error {
+	_, err := t.tx.ExecContext(ctx, `UPDATE messages SET steers = '', kind = $1 WHERE id = $2 AND status = $3`,
+		paceline.KindPrompt.String(), id, run.Unsettled.String())
+	if err != nil {
+		return fmt.Errorf("queue %s: %w", id, err)
+	}
+	return nil
+}
+
+// Steered reports whether anything was added to a run while it ran.
+func (t *Tx) Steered(ctx context.Context, id paceline.RunID) (bool, error) {
+	n, err := one(t.tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM messages WHERE steers = $1`, id), "steers of "+string(id),
+		func(row scanner) (n int, err error) { return n, row.Scan(&n) })
+	return n > 0, err
+}
+
+// SettleSteers ends what was added to a run as its own message ended.
+func (t *Tx) SettleSteers(ctx context.Context, id paceline.RunID, e run.Settle) error {
+	_, err := t.tx.ExecContext(ctx, `UPDATE messages SET status = $1, settlement = $2, settled_at = $3 WHERE steers = $4 AND status = $5`,
+		e.Status.String(), JSON[settlement]{settlement{e.Text, e.Hint, e.Reset}}, Millis{t.now}, id, run.Unsettled.String())
+	if err != nil {
+		return fmt.Errorf("settle the steers of %s: %w", id, err)
+	}
+	return nil
+}
+
+func (t *Tx) addMessage(ctx context.Context, m paceline.Message, steers paceline.RunID) (row Message, accepted bool, err error) {
 	what := "add message " + string(m.ID)
 	row, err = one(t.tx.QueryRowContext(ctx, `INSERT INTO messages (`+messageColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)
 		ON CONFLICT (id) DO NOTHING RETURNING `+messageColumns,
 		m.ID, m.Thread, m.Kind.String(), readable(m.Sender), []byte(m.Text), m.UUID, Millis{m.At}, m.Opener,
-		run.Unsettled.String(), JSON[settlement]{}), what, scanMessage)
+		run.Unsettled.String(), JSON[settlement]{}, steers), what, scanMessage)
 	if errors.Is(err, ErrNotFound) {
 		row, err = t.Message(ctx, m.ID)
 		return row, false, err

@@ -46,6 +46,9 @@ func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts
 			f.Earlier = append(f.Earlier, r)
 		}
 	}
+	if f.Steered, err = tx.Steered(ctx, s.ID); err != nil {
+		return f, err
+	}
 	f.Since, err = tx.RunsSince(ctx, s.Thread, s.ID)
 	return f, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/paceline/paceline"
@@ -30,17 +31,24 @@ type drive struct {
 	items   []store.Item
 	unknown map[string]int
 	asking  bool
-	tool    bool                // one was seen
-	calls   []call              // every one, in the order of its items
-	kept    bool                // all that was seen so far is on record
-	last    []paceline.Evidence // what the stream held when it broke off
-	early   bool                // it failed having done no work: its tree is frozen, then ended, beside its successor's start
+	tool    bool // one was seen
+	// steering is under way while a steer is on record and the program has not
+	// said whether it takes it.
+	steering sync.WaitGroup
+	calls    []call              // every one, in the order of its items
+	kept     bool                // all that was seen so far is on record
+	last     []paceline.Evidence // what the stream held when it broke off
+	early    bool                // it failed having done no work: its tree is frozen, then ended, beside its successor's start
 }
 
 // follow observes until the turn has ended, and acts on what it means.
 func (d *drive) follow(ctx context.Context) error {
+	asked, over := d.steers.open(d.thread.ID)
+	defer over()
 	for {
 		select {
+		case a := <-asked:
+			d.steer(ctx, a)
 		case <-ctx.Done():
 			if leaving(ctx) {
 				return d.leave(ctx)
@@ -58,6 +66,12 @@ func (d *drive) follow(ctx context.Context) error {
 			if end != nil && end.Outcome == paceline.OutcomeIncomplete && end.Failure.Cause == paceline.CauseUnknown {
 				d.last = end.Failure.Evidence
 				return d.cut(ctx, nil)
+			}
+			if end != nil && end.Outcome == paceline.OutcomeCompleted {
+				// A steer that came too late for this turn is answered by the next.
+				if d.steering.Wait(); d.turn.More() {
+					continue
+				}
 			}
 			if end != nil {
 				return d.finish(ctx, *end)

@@ -66,7 +66,7 @@ func (o *owner) open(ctx context.Context) (*run.State, *store.Message, error) {
 		return nil, nil, err
 	}
 	for i := range messages {
-		if messages[i].Status != run.Unsettled {
+		if messages[i].Status != run.Unsettled || messages[i].Steers != "" {
 			continue
 		}
 		runs, err := o.Store.Runs(ctx, o.thread.ID)
@@ -283,7 +283,9 @@ func (o *owner) record(ctx context.Context, tx *store.Tx, s run.State, effects [
 		case run.Lift:
 			err = tx.LiftLimit(ctx, e.Engine)
 		case run.Settle:
-			err = tx.SettleMessage(ctx, s.Message, e)
+			if err = tx.SettleMessage(ctx, s.Message, e); err == nil {
+				err = tx.SettleSteers(ctx, s.ID, e)
+			}
 		case run.Reopen:
 			err = tx.ReopenMessage(ctx, s.Message)
 		case run.Decide:

@@ -45,6 +45,7 @@ type Supervisor struct {
 	people   people
 	clients  clients
 	serving  serving
+	steers   steers
 }
 
 // New returns a Supervisor that serves nothing yet.
@@ -56,6 +57,7 @@ func New(o Options) (*Supervisor, error) {
 	s.accounts = newAccounts(o.Store, o.Log)
 	s.journal = newJournal(o.Store, o.Log)
 	s.people = people{alone: map[paceline.ThreadID]bool{}, asked: map[question]chan bool{}}
+	s.steers = steers{to: map[paceline.ThreadID]wheel{}}
 	s.clients = clients{known: map[paceline.ThreadID]client{}}
 	s.serving = serving{threads: map[paceline.ThreadID]*service{}, trouble: map[paceline.ThreadID]error{}, quiet: make(chan struct{})}
 	box, err := o.Box(s.perform)

@@ -64,6 +64,40 @@ var events = []proof{
 		})
 		want(t, []paceline.ThreadID{"t-2"})(b.Unsettled(t.Context()))
 	}},
+	{"F13 a steer is its run's, ends as that run's message does, and waits for itself where the run did not take it", func(t *testing.T, b bench) {
+		b.thread(t, "t-1", "m-1")
+		b.add(t, running("r-1", "t-1", "m-1"))
+		steered := func() (is bool) {
+			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+				is, err = tx.Steered(ctx, "r-1")
+				return err
+			})
+			return is
+		}
+		equal(t, "steered", false, steered())
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			for _, id := range []paceline.MessageID{"m-2", "m-3"} {
+				m := prompt(id, "t-1")
+				m.Kind = paceline.KindSteer
+				if err := added(tx.AddSteer(ctx, m, "r-1")); err != nil {
+					return err
+				}
+			}
+			return tx.Unsteer(ctx, "m-3")
+		})
+		equal(t, "steered", true, steered())
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SettleSteers(ctx, "r-1", run.Settle{Status: run.Blocked, Text: "limited"})
+		})
+		ms, err := b.Messages(t.Context(), "t-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "the steer", run.Blocked, ms[1].Status)
+		equal(t, "what it was told", "limited", ms[1].Outcome)
+		equal(t, "the one that was not taken", run.Unsettled, ms[2].Status)
+		equal(t, "is an ordinary message", paceline.KindPrompt, ms[2].Kind)
+	}},
 	{"A thread keeps the variables of its last client", func(t *testing.T, b bench) {
 		b.thread(t, "t-1", "m-1")
 		for _, env := range [][]string{{"PATH=/bin", "LANG=C"}, {"PATH=/usr/bin"}} {

@@ -87,6 +87,10 @@ func (r *Reader) Expect(uuid string) {
 	r.early = nil // printed before the message existed: not its work
 }
 
+// Busy reports whether a turn is open. After a turn's end it is one that a steer
+// opened which came too late for it.
+func (r *Reader) Busy() bool { return r.turn != nil }
+
 func (r *Reader) begin(uuid string) {
 	r.turns++
 	r.turn = &turn{n: r.turns, uuid: uuid, work: paceline.WorkNone}

@@ -71,6 +71,15 @@ func (r *Reader) Sent(line []byte) {
 	}
 }
 
+// Turn is the id of the root conversation's open turn; "" where there is none, or
+// it has no id yet.
+func (r *Reader) Turn() string {
+	if r.turn == nil {
+		return ""
+	}
+	return r.turn.id
+}
+
 // open begins a turn that has done nothing yet.
 func (r *Reader) open(id string) {
 	r.turns++

@@ -72,6 +72,20 @@ func TurnStart(id int, thread, text, message string) []byte {
 	}{thread, []input{{"text", text}}, message})
 }
 
+// TurnSteer adds a prompt to the turn that runs; another turn refuses it.
+func TurnSteer(id int, thread, turn, text, message string) []byte {
+	type input struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return request(id, "turn/steer", struct {
+		Thread  string  `json:"threadId"`
+		Turn    string  `json:"expectedTurnId"`
+		Input   []input `json:"input"`
+		Message string  `json:"clientUserMessageId,omitempty"`
+	}{thread, turn, []input{{"text", text}}, message})
+}
+
 // Read is a request without arguments: account/read, account/rateLimits/read.
 func Read(id int, method string) []byte { return request(id, method, struct{}{}) }
 

@@ -43,15 +43,21 @@ var layers = map[string]layer{
 	"internal/store":           {imports: []string{"", "run", "place"}},
 	"internal/store/storetest": {imports: []string{"", "run", "place", "store", "wire"}},
 	"internal/store/sqlite":    {imports: []string{"store", "modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/sys/unix", "github.com/riverqueue/river/riverdriver/riversqlite", "github.com/riverqueue/river/rivermigrate"}},
+	"internal/store/postgres": {imports: []string{
+		"store", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
+		"golang.org/x/sys/unix", "github.com/riverqueue/river/riverdriver/riverdatabasesql", "github.com/riverqueue/river/rivermigrate",
+	}},
+	"internal/store/pgtest": {imports: []string{"github.com/jackc/pgx/v5"}},
 	"internal/outbox": {imports: []string{
-		"", "run", "store", "github.com/riverqueue/river", "github.com/riverqueue/river/riverdriver/riversqlite",
+		"", "run", "store", "github.com/riverqueue/river", "github.com/riverqueue/river/riverdriver",
+		"github.com/riverqueue/river/riverdriver/riversqlite", "github.com/riverqueue/river/riverdriver/riverdatabasesql", "github.com/jackc/pgx/v5/pgxpool",
 		"github.com/riverqueue/river/rivertype",
 	}},
 	"internal/supervisor": {imports: []string{"", "wire", "place", "run", "packet", "secret", "store", "outbox", "harness", "guard", "config", "logkey"}},
 	"internal/api":        {imports: []string{"", "run", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
-	"internal/daemon":     {imports: []string{"api", "store", "store/sqlite", "outbox", "supervisor", "harness"}},
+	"internal/daemon":     {imports: []string{"api", "config", "store", "store/sqlite", "store/postgres", "outbox", "supervisor", "harness"}},
 	"internal/cli": {imports: []string{
-		"", "place", "run", "store", "store/sqlite", "supervisor", "daemon", "api", "config", "harness", "guard", "replay",
+		"", "place", "run", "store", "supervisor", "daemon", "api", "config", "harness", "guard", "replay",
 		"github.com/spf13/cobra", "golang.org/x/sys/unix",
 	}},
 }

@@ -117,7 +117,7 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	busy, _ := s.Sup.Busy()
 	i := Info{
-		Version: s.Version, Pid: os.Getpid(), Since: s.since.UTC(), Serving: busy,
+		Version: s.Version, Store: s.Store.Path(), Pid: os.Getpid(), Since: s.since.UTC(), Serving: busy,
 		Draining: s.Sup.Draining(), Carried: s.Carried,
 	}
 	for id := range s.lost {
@@ -163,6 +163,7 @@ func (s *Server) accept(ctx context.Context, p Prompt) (Accepted, error) {
 		th, err = s.Sup.Begin(ctx, p.Begin.Dir, p.Begin.Tree, p.Text, p.Begin.Policy, env)
 	} else if th, err = s.Store.Thread(ctx, p.Thread); err == nil {
 		th.Env = env.Public()
+		err = s.Store.Mine(th)
 	}
 	if err == nil {
 		err = s.Sup.Vet(ctx, th.Dir, th.Tree, p.Trust)
@@ -200,7 +201,11 @@ func accepted(th store.Thread, m paceline.MessageID, at supervisor.Offset) Accep
 // thread finds the thread that a request is about.
 func (s *Server) thread(w http.ResponseWriter, r *http.Request) (id paceline.ThreadID, ok bool) {
 	id = paceline.ThreadID(r.PathValue("thread"))
-	if _, err := s.Store.Thread(r.Context(), id); err != nil {
+	th, err := s.Store.Thread(r.Context(), id)
+	if err == nil && r.Method != http.MethodGet {
+		err = s.Store.Mine(th)
+	}
+	if err != nil {
 		fail(w, err)
 		return id, false
 	}

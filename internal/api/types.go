@@ -53,6 +53,7 @@ type Accepted struct {
 // Info is what a server says of itself.
 type Info struct {
 	Version  string              `json:"version"`
+	Store    string              `json:"store"` // where it keeps its state; without a password
 	Pid      int                 `json:"pid"`
 	Since    time.Time           `json:"since"`
 	Serving  int                 `json:"serving"` // threads at work

@@ -51,6 +51,10 @@ func (s *streams) connect(ctx context.Context, foreground bool, note func(string
 // find finds the server, and says what is to be said of it. One of another
 // version is drained, and its successor used.
 func (l *link) find(ctx context.Context) error {
+	name, err := daemon.StoreName(l.opts.State, l.environ)
+	if err != nil {
+		return err
+	}
 	for {
 		c, i, err := daemon.Start(ctx, l.opts)
 		if err != nil {
@@ -60,6 +64,12 @@ func (l *link) find(ctx context.Context) error {
 			l.conn.Close()
 		}
 		l.conn = c
+		if i.Store != "" && i.Store != name {
+			return &UserError{
+				Msg:  fmt.Sprintf("the server that runs keeps its state in %s, and store.url names %s", i.Store, name),
+				Hint: "`paceline server drain` ends it when its runs have ended; the next one uses what store.url names", Code: exitFailed,
+			}
+		}
 		for _, id := range i.Carried {
 			l.note(fmt.Sprintf("Carrying on %s, which a server that ended had left open.", id))
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/place"
 	"github.com/paceline/paceline/internal/store"
-	"github.com/paceline/paceline/internal/store/sqlite"
 )
 
 type statusOptions struct {
@@ -85,9 +84,9 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 	}
 	var accounts []store.AccountRow
 	out := status{Engines: []engineStatus{}, Limits: []limitStatus{}, Open: []openStatus{}, Unknown: []store.UnknownFrame{}}
-	st, err := sqlite.OpenRead(ctx, daemon.StorePath(state), sqlite.Options{})
+	st, err := daemon.ReadStore(ctx, state, o.environ)
 	switch {
-	case errors.Is(err, sqlite.ErrNothing): // a machine on which nothing ran yet has engines too
+	case errors.Is(err, daemon.ErrNothing): // a machine on which nothing ran yet has engines too
 	case err != nil:
 		return err
 	default:

@@ -12,7 +12,6 @@ import (
 
 	"github.com/paceline/paceline/internal/daemon"
 	"github.com/paceline/paceline/internal/store"
-	"github.com/paceline/paceline/internal/store/sqlite"
 )
 
 // open opens the store for reading. Nothing is made and nothing is started: a
@@ -22,8 +21,8 @@ func (s *streams) open(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := sqlite.OpenRead(ctx, daemon.StorePath(state), sqlite.Options{})
-	if errors.Is(err, sqlite.ErrNothing) {
+	st, err := daemon.ReadStore(ctx, state, s.environ)
+	if errors.Is(err, daemon.ErrNothing) {
 		return nil, &UserError{Msg: "nothing was run here yet", Hint: `paceline run "fix the failing test" begins`, Code: exitFailed}
 	}
 	return st, err
@@ -53,6 +52,8 @@ type threadRow struct {
 	Chain   []string  `json:"chain"`
 	Status  string    `json:"status"` // of its last message
 	Updated time.Time `json:"updated"`
+	Host    string    `json:"host,omitempty"` // where several share a database
+	dir     string    // as people read it
 }
 
 func threadsRun(ctx context.Context, o *threadsOptions) error {
@@ -71,7 +72,11 @@ func threadsRun(ctx context.Context, o *threadsOptions) error {
 		if err != nil {
 			return err
 		}
-		r := threadRow{Thread: string(th.ID), Title: th.Title, Dir: th.Dir, Mode: th.Mode.String(), Updated: th.Updated.UTC(), Chain: []string{}}
+		r := threadRow{Thread: string(th.ID), Title: th.Title, Dir: th.Dir, Mode: th.Mode.String(), Updated: th.Updated.UTC(), Host: th.Host, Chain: []string{}}
+		r.dir = tilde(th.Dir, o.environ)
+		if st.Mine(th) != nil {
+			r.dir = th.Host + ":" + th.Dir
+		}
 		for _, e := range th.Chain {
 			r.Chain = append(r.Chain, e.String())
 		}
@@ -96,7 +101,7 @@ func threadsRun(ctx context.Context, o *threadsOptions) error {
 	w := tabwriter.NewWriter(o.out, 0, 4, 2, ' ', 0)
 	now := time.Now()
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Thread, r.Status, distance(r.Updated.Sub(now)), tilde(r.Dir, o.environ), printable(r.Title))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Thread, r.Status, distance(r.Updated.Sub(now)), r.dir, printable(r.Title))
 	}
 	return w.Flush()
 }

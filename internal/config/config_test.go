@@ -237,6 +237,11 @@ func TestPrecedence(t *testing.T) {
 		"env.pass": {
 			{said{}, "default", `[]`}, user(`env.pass = ["A"]`, `["A"]`), env("PACELINE_ENV__PASS", "B,C", `["B", "C"]`),
 		},
+		"store.url": {
+			{said{}, "default", `""`},
+			user(`store.url = "postgres://ada:secret@db:5432/paceline?sslmode=require"`, `"postgres://ada@db:5432/paceline"`),
+			env("PACELINE_STORE__URL", "postgresql:///x?host=/run", `"postgresql:///x"`),
+		},
 		"vendors.openai.several_accounts": {
 			user(`vendors.openai.several_accounts = "mine"`, `"mine"`),
 			env("PACELINE_VENDORS__OPENAI__SEVERAL_ACCOUNTS", "mine", `"mine"`),

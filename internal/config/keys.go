@@ -93,6 +93,12 @@ var keys = []key{
 		set: func(p *Policy, _ string, v value) { p.Pass = v.texts() },
 	},
 
+	// Whoever names the database is told of every prompt.
+	{
+		name: "store.url", clean: database, secret: true, shown: passwordless,
+		set: func(p *Policy, _ string, v value) { p.Store = v.text },
+	},
+
 	{
 		name: "vendors.*.several_accounts", words: []string{"mine"},
 		set: func(*Policy, string, value) {},

@@ -64,6 +64,24 @@ func Load(s Sources) (Policy, []Shown, error) {
 	return p, shown, nil
 }
 
+// Store is the URL of the database that state is kept in, "" for a file in the
+// state folder. It needs nothing else of the configuration to be in order: what
+// is on record can be looked at while a file is being mended.
+func Store(s Sources) (string, error) {
+	url := ""
+	for _, l := range []layer{read(s.UserFile, LayerUser, s.Named, s.Home), environment(s.Environ, harnesses, s.Home)} {
+		if l.broken || l.spoilt["store.url"] {
+			return "", l.problems
+		}
+		for _, v := range l.settings {
+			if v.key.name == "store.url" {
+				url = v.value.text
+			}
+		}
+	}
+	return url, nil
+}
+
 // resolve decides, from what the two files say.
 func resolve(user, repo layer, s Sources) (Policy, []Shown, Problems) {
 	known := slices.Sorted(maps.Keys(user.names)) // a repository declares none

@@ -45,6 +45,10 @@ type Policy struct {
 	Fallback Fallback          `json:"fallback"`
 	Writable []string          `json:"writable,omitempty"` // absolute roots, besides the tree, that ask and edit may write to
 	Pass     []string          `json:"pass,omitempty"`     // names of further variables that children get
+	// Store is the URL of the database that state is kept in; "" is a file in the
+	// state folder. It may hold a password, so it is never a part of what is stored
+	// or sent.
+	Store string `json:"-"`
 }
 
 // Names lists the accounts.

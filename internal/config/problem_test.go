@@ -71,12 +71,12 @@ func TestProblems(t *testing.T) {
 		{
 			"a key of a later version is unknown to this one",
 			said{user: "[stall]\ncodex = 60\n"},
-			[]string{"user.toml:1:2: unknown key stall | the keys here are mode, chain, fallback, containment, env, vendors, accounts"},
+			[]string{"user.toml:1:2: unknown key stall | the keys here are mode, chain, fallback, containment, env, store, vendors, accounts"},
 		},
 		{
 			"a name with escapes in it is shown with them",
 			said{user: "\"\\u001b[31m\" = 1\n"},
-			[]string{`user.toml:1:1: unknown key "\x1b[31m" | the keys here are mode, chain, fallback, containment, env, vendors, accounts`},
+			[]string{`user.toml:1:1: unknown key "\x1b[31m" | the keys here are mode, chain, fallback, containment, env, store, vendors, accounts`},
 		},
 		{
 			"a value is not a table, nor the other way round",
@@ -445,6 +445,12 @@ func TestSecretsAreNeverRepeated(t *testing.T) {
 		{"an address in the environment", said{env: []string{"PACELINE_ACCOUNTS__CODEX__BASE_URL=https://a:" + secret + "@x"}}},
 		{"a key in the environment", said{env: []string{"PACELINE_ACCOUNTS__CODEX__KEY_ENV=" + secret}}},
 		{"an unknown variable", said{env: []string{"PACELINE_ACCOUNTS__CODEX__API_KEY=" + secret}}},
+		{"a database of another kind", said{user: "store.url = \"mysql://ada:" + secret + "@db/x\"\n"}},
+		{"a database without a name", said{user: "store.url = \"postgres://ada:" + secret + "@db\"\n"}},
+		{"a database without a host", said{user: "store.url = \"postgres://ada:" + secret + "@/x\"\n"}},
+		{"a database whose password holds a slash", said{user: "store.url = \"postgres://ada:" + secret + "/x@db/x\"\n"}},
+		{"a database in the environment", said{env: []string{"PACELINE_STORE__URL=ada:" + secret + "@db"}}},
+		{"a repository's database", said{repo: "store.url = \"postgres://ada:" + secret + "@db/x\""}},
 		{"a repository's address", said{repo: "accounts.x.base_url = \"https://a.example/" + secret + "\""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -459,7 +465,7 @@ func TestSecretsAreNeverRepeated(t *testing.T) {
 			}
 		})
 	}
-	shown := said{user: metered + "key_command = \"echo " + secret + "\"\nbase_url = \"http://[::1]/" + secret + "\"\n"}
+	shown := said{user: "store.url = \"postgres://ada:" + secret + "@db/x\"\n" + metered + "key_command = \"echo " + secret + "\"\nbase_url = \"http://[::1]/" + secret + "\"\n"}
 	_, all, problems := shown.resolve()
 	if len(problems) > 0 {
 		t.Fatal(problems)

@@ -175,6 +175,36 @@ func endpoint(s, _ string) (string, *fault) {
 	return s, nil
 }
 
+// database checks the URL of a store. It is never repeated in a problem.
+func database(s, _ string) (string, *fault) {
+	if s == "" {
+		return "", nil // a file in the state folder
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil, u.Scheme != "postgres" && u.Scheme != "postgresql", u.Opaque != "":
+		return "", &fault{"is not the URL of a PostgreSQL database", "as in \"postgres://USER@HOST:5432/paceline\"; a % code stands for what is no letter in a password"}
+	case u.Hostname() == "" && !u.Query().Has("host"):
+		return "", &fault{"names no host", "as in \"postgres://USER@HOST:5432/paceline\", or \"postgres://USER@/paceline?host=/run/postgresql\" for a socket"}
+	case strings.Trim(u.Path, "/") == "":
+		return "", &fault{"names no database", "as in \"postgres://USER@HOST:5432/paceline\""}
+	}
+	return s, nil
+}
+
+// passwordless is as much of a database's URL as is shown.
+func passwordless(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || s == "" {
+		return ""
+	}
+	name := ""
+	if u.User != nil {
+		name = u.User.Username() + "@"
+	}
+	return u.Scheme + "://" + name + u.Host + u.Path
+}
+
 // hostPort is as much of an address as is shown.
 func hostPort(s string) string {
 	u, err := url.Parse(s)

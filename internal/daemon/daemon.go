@@ -24,7 +24,6 @@ import (
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/outbox"
 	"github.com/paceline/paceline/internal/store"
-	"github.com/paceline/paceline/internal/store/sqlite"
 	"github.com/paceline/paceline/internal/supervisor"
 )
 
@@ -80,7 +79,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("find our own binary: %w", err)
 	}
-	if d.store, err = sqlite.Open(ctx, StorePath(o.State), sqlite.Options{}); err != nil {
+	if d.store, err = OpenStore(ctx, o.State, o.Environ); err != nil {
 		return err
 	}
 	d.log, err = os.OpenFile(filepath.Join(o.State, "paceline.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

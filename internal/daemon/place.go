@@ -29,9 +29,6 @@ func StateDir(environ []string) (string, error) {
 	return "", errors.New("neither HOME nor PACELINE_STATE says where to keep state")
 }
 
-// StorePath is the database inside a state folder.
-func StorePath(state string) string { return filepath.Join(state, "paceline.db") }
-
 // longest is how many bytes a socket's path may have: 104 on macOS with its
 // end, 108 on Linux.
 const longest = 100

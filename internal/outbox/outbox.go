@@ -8,7 +8,8 @@
 // hours, and a job that lasts is given to somebody else.
 //
 // The queue is River, which nothing outside of this package knows. Each kind of
-// effect has a queue of its own name, and only the queues of the kinds that this
+// effect has a queue of its own name, and of its host's where several share a
+// database. Only the queues of the kinds that this
 // build knows are worked. A kind that it does not know was written by a newer
 // build: it stays where it is, and Pending names it.
 package outbox
@@ -21,7 +22,6 @@ import (
 	"sync"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/paceline/paceline"
@@ -39,6 +39,7 @@ type Outbox struct {
 	store   *store.Store
 	perform Performer
 	log     *slog.Logger
+	queue   string                 // of our host
 	insert  *river.Client[*sql.Tx] // only writes jobs
 
 	mu   sync.Mutex
@@ -50,8 +51,8 @@ func New(st *store.Store, perform Performer, log *slog.Logger) (*Outbox, error) 
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	o := &Outbox{store: st, perform: perform, log: slog.New(quiet{log.Handler()})}
-	insert, err := river.NewClient(riversqlite.New(st.DB()), &river.Config{Logger: o.log, Workers: o.workers(nil)})
+	o := &Outbox{store: st, perform: perform, log: slog.New(quiet{log.Handler()}), queue: queue(st.Host())}
+	insert, err := river.NewClient(driver(st), &river.Config{Logger: o.log, Workers: o.workers(nil)})
 	if err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}
@@ -63,7 +64,7 @@ func New(st *store.Store, perform Performer, log *slog.Logger) (*Outbox, error) 
 // has an unfinished job gets no second one, which spares work and guards
 // nothing.
 func (o *Outbox) Enqueue(ctx context.Context, tx *store.Tx, e run.Dispatch) error {
-	if _, err := o.insert.InsertTx(ctx, tx.SQL(), dispatch{Run: e.Run}, nil); err != nil {
+	if _, err := o.insert.InsertTx(ctx, tx.SQL(), dispatch{Run: e.Run}, &river.InsertOpts{Queue: o.queue}); err != nil {
 		return fmt.Errorf("enqueue the dispatch of %s: %w", e.Run, err)
 	}
 	return nil
@@ -97,7 +98,7 @@ func (o *Outbox) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	work, err := river.NewClient(riversqlite.New(o.store.DB()), o.config(kinds))
+	work, err := river.NewClient(driver(o.store), o.config(kinds))
 	if err != nil {
 		return fmt.Errorf("start the outbox: %w", err)
 	}
@@ -141,11 +142,12 @@ type Kind struct {
 func (o *Outbox) Pending(ctx context.Context) ([]Kind, error) { return Pending(ctx, o.store) }
 
 // Pending counts the unfinished jobs of a store, which may be open for reading
-// only. A kind that no worker of this build knows is counted whatever became of
+// only; those of other hosts are theirs. A kind that no worker of this build knows is counted whatever became of
 // its jobs, except that they were completed.
 func Pending(ctx context.Context, st *store.Store) ([]Kind, error) {
 	rows, err := st.ReadDB().QueryContext(ctx, `SELECT kind, state, count(*) FROM river_job
-		WHERE state <> 'completed' GROUP BY kind, state ORDER BY kind`)
+		WHERE state <> 'completed' AND (kind <> $1 OR queue = $2) GROUP BY kind, state ORDER BY kind`,
+		dispatch{}.Kind(), queue(st.Host()))
 	if err != nil {
 		return nil, fmt.Errorf("count the effects: %w", err)
 	}

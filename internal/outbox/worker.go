@@ -40,9 +40,9 @@ func (dispatch) Kind() string { return "dispatch" }
 
 // InsertOpts names the states in which a job stands in the way of another one
 // for the same run: none that is over.
-func (d dispatch) InsertOpts() river.InsertOpts {
+func (dispatch) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{
-		Queue: d.Kind(), MaxAttempts: attempts,
+		MaxAttempts: attempts,
 		UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
 			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 			rivertype.JobStateRunning, rivertype.JobStateScheduled,
@@ -91,7 +91,7 @@ func (o *Outbox) config(kinds []Kind) *river.Config {
 	return &river.Config{
 		Logger:               o.log,
 		Workers:              o.workers(kinds),
-		Queues:               map[string]river.QueueConfig{dispatch{}.Kind(): {MaxWorkers: 4}},
+		Queues:               map[string]river.QueueConfig{o.queue: {MaxWorkers: 4}},
 		JobTimeout:           jobTimeout,
 		RescueStuckJobsAfter: rescueAfter,
 		FetchCooldown:        fetchCooldown,

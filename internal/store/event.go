@@ -17,7 +17,7 @@ type EventRow struct {
 	Body  json.RawMessage
 }
 
-// NextEpoch counts the servers of this store; the first is 1.
+// NextEpoch counts the servers of this database; the first is 1.
 func (t *Tx) NextEpoch(ctx context.Context) (int64, error) {
 	var v string
 	err := t.tx.QueryRowContext(ctx, `INSERT INTO meta (key, value) VALUES ('epoch', '1')
@@ -43,20 +43,18 @@ func (t *Tx) AddEvents(ctx context.Context, id paceline.ThreadID, rows []EventRo
 
 // Events lists a thread's events after a number, limit of them at most.
 func (s *Store) Events(ctx context.Context, id paceline.ThreadID, after int64, limit int) ([]EventRow, error) {
-	es, err := all(ctx, s.d.Read, "list events of "+string(id), func(row scanner) (EventRow, error) {
+	return list(ctx, s, "list events of "+string(id), func(row scanner) (EventRow, error) {
 		var r EventRow
 		var body JSON[json.RawMessage]
 		err := row.Scan(&r.Seq, &r.Epoch, &body)
 		r.Body = body.V
 		return r, err
 	}, `SELECT seq, epoch, body FROM events WHERE thread = $1 AND seq > $2 ORDER BY seq LIMIT $3`, id, after, limit)
-	return explained(s, es, err)
 }
 
 // LastEvent is the number of a thread's last event that was told in an epoch or
 // before; 0 is none.
 func (s *Store) LastEvent(ctx context.Context, id paceline.ThreadID, epoch int64) (int64, error) {
-	n, err := one(s.d.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(seq), 0) FROM events WHERE thread = $1 AND epoch <= $2`, id, epoch),
-		"last event of "+string(id), func(row scanner) (n int64, err error) { return n, row.Scan(&n) })
-	return explained(s, n, err)
+	return single(ctx, s, "last event of "+string(id), func(row scanner) (n int64, err error) { return n, row.Scan(&n) },
+		`SELECT COALESCE(MAX(seq), 0) FROM events WHERE thread = $1 AND epoch <= $2`, id, epoch)
 }

@@ -142,8 +142,7 @@ func (t *Tx) Message(ctx context.Context, id paceline.MessageID) (Message, error
 
 // Message reads one message, or ErrNotFound.
 func (s *Store) Message(ctx context.Context, id paceline.MessageID) (Message, error) {
-	m, err := message(ctx, s.d.Read, id)
-	return explained(s, m, err)
+	return reading(ctx, s, func(ctx context.Context) (Message, error) { return message(ctx, s.d.Read, id) })
 }
 
 func message(ctx context.Context, q queryer, id paceline.MessageID) (Message, error) {
@@ -152,16 +151,16 @@ func message(ctx context.Context, q queryer, id paceline.MessageID) (Message, er
 
 // Messages lists a thread's messages in the order in which they were accepted.
 func (s *Store) Messages(ctx context.Context, id paceline.ThreadID) ([]Message, error) {
-	ms, err := all(ctx, s.d.Read, "list messages of "+string(id), scanMessage,
+	return list(ctx, s, "list messages of "+string(id), scanMessage,
 		`SELECT `+messageColumns+` FROM messages WHERE thread = $1 ORDER BY seq`, id)
-	return explained(s, ms, err)
 }
 
-// Unsettled lists the threads in which a message is open, the oldest such
+// Unsettled lists this host's threads in which a message is open, the oldest such
 // message first.
 func (s *Store) Unsettled(ctx context.Context) ([]paceline.ThreadID, error) {
-	ids, err := all(ctx, s.d.Read, "list open threads", func(row scanner) (id paceline.ThreadID, err error) {
+	return list(ctx, s, "list open threads", func(row scanner) (id paceline.ThreadID, err error) {
 		return id, row.Scan(&id)
-	}, `SELECT thread FROM messages WHERE status = '`+run.Unsettled.String()+`' GROUP BY thread ORDER BY MIN(seq)`)
-	return explained(s, ids, err)
+	}, `SELECT messages.thread FROM messages JOIN threads ON threads.id = messages.thread
+		WHERE messages.status = '`+run.Unsettled.String()+`' AND threads.host = $1
+		GROUP BY messages.thread ORDER BY MIN(messages.seq)`, s.d.Host)
 }

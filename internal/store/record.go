@@ -48,16 +48,14 @@ func (t *Tx) AddDecision(ctx context.Context, thread paceline.ThreadID, d run.De
 
 // Decisions lists a thread's decisions, oldest first.
 func (s *Store) Decisions(ctx context.Context, id paceline.ThreadID) ([]run.Decision, error) {
-	ds, err := all(ctx, s.d.Read, "list decisions of "+string(id), scanDecision,
+	return list(ctx, s, "list decisions of "+string(id), scanDecision,
 		`SELECT body FROM decisions WHERE thread = $1 ORDER BY seq`, id)
-	return explained(s, ds, err)
 }
 
 // RunDecisions lists a run's decisions, oldest first.
 func (s *Store) RunDecisions(ctx context.Context, id paceline.RunID) ([]run.Decision, error) {
-	ds, err := all(ctx, s.d.Read, "list decisions of "+string(id), scanDecision,
+	return list(ctx, s, "list decisions of "+string(id), scanDecision,
 		`SELECT body FROM decisions WHERE run = $1 ORDER BY seq`, id)
-	return explained(s, ds, err)
 }
 
 // AddItem adds an item at the end of its thread.
@@ -82,9 +80,8 @@ func (t *Tx) AddItems(ctx context.Context, items []Item) error {
 
 // Items lists what a thread holds after a number; 0 is all of it.
 func (s *Store) Items(ctx context.Context, id paceline.ThreadID, after int64) ([]Item, error) {
-	its, err := all(ctx, s.d.Read, "list items of "+string(id), scanItem,
+	return list(ctx, s, "list items of "+string(id), scanItem,
 		`SELECT seq, thread, run, kind, body, at FROM items WHERE thread = $1 AND seq > $2 ORDER BY seq`, id, after)
-	return explained(s, its, err)
 }
 
 // Head is an item without its body.
@@ -109,21 +106,18 @@ func scanHead(row scanner) (Head, error) {
 // Heads lists what a thread holds without reading it: a thread may hold more
 // than memory should.
 func (s *Store) Heads(ctx context.Context, id paceline.ThreadID) ([]Head, error) {
-	hs, err := all(ctx, s.d.Read, "list heads of "+string(id), scanHead,
+	return list(ctx, s, "list heads of "+string(id), scanHead,
 		`SELECT seq, run, kind, length(body), CASE WHEN kind = 'result' THEN body ELSE '' END FROM items WHERE thread = $1 ORDER BY seq`, id)
-	return explained(s, hs, err)
 }
 
 // Item reads one item of a thread by its number, or ErrNotFound.
 func (s *Store) Item(ctx context.Context, id paceline.ThreadID, seq int64) (Item, error) {
-	it, err := one(s.d.Read.QueryRowContext(ctx, `SELECT seq, thread, run, kind, body, at FROM items WHERE thread = $1 AND seq = $2`, id, seq),
-		fmt.Sprintf("item %d of %s", seq, id), scanItem)
-	return explained(s, it, err)
+	return single(ctx, s, fmt.Sprintf("item %d of %s", seq, id), scanItem,
+		`SELECT seq, thread, run, kind, body, at FROM items WHERE thread = $1 AND seq = $2`, id, seq)
 }
 
 // RunItem reads the latest item of that kind of a run, or ErrNotFound.
 func (s *Store) RunItem(ctx context.Context, id paceline.ThreadID, run paceline.RunID, kind string) (Item, error) {
-	it, err := one(s.d.Read.QueryRowContext(ctx, `SELECT seq, thread, run, kind, body, at FROM items
-		WHERE thread = $1 AND run = $2 AND kind = $3 ORDER BY seq DESC LIMIT 1`, id, run, kind), kind+" of "+string(run), scanItem)
-	return explained(s, it, err)
+	return single(ctx, s, kind+" of "+string(run), scanItem, `SELECT seq, thread, run, kind, body, at FROM items
+		WHERE thread = $1 AND run = $2 AND kind = $3 ORDER BY seq DESC LIMIT 1`, id, run, kind)
 }

@@ -90,19 +90,17 @@ func (t *Tx) RunsSince(ctx context.Context, thread paceline.ThreadID, id pacelin
 
 // Run reads one run, or ErrNotFound.
 func (s *Store) Run(ctx context.Context, id paceline.RunID) (run.State, error) {
-	r, err := one(s.d.Read.QueryRowContext(ctx, `SELECT body FROM runs WHERE id = $1`, id), "run "+string(id), scanRun)
-	return explained(s, r, err)
+	return single(ctx, s, "run "+string(id), scanRun, `SELECT body FROM runs WHERE id = $1`, id)
 }
 
 // Runs lists a thread's runs in the order in which they were added.
 func (s *Store) Runs(ctx context.Context, id paceline.ThreadID) ([]run.State, error) {
-	rs, err := all(ctx, s.d.Read, "list runs of "+string(id), scanRun, `SELECT body FROM runs WHERE thread = $1 ORDER BY seq`, id)
-	return explained(s, rs, err)
+	return list(ctx, s, "list runs of "+string(id), scanRun, `SELECT body FROM runs WHERE thread = $1 ORDER BY seq`, id)
 }
 
-// Orphans lists every run with which something is still to happen, oldest
-// first. Those that nobody serves are taken up by whoever starts next.
+// Orphans lists every run of this host with which something is still to happen,
+// oldest first. Those that nobody serves are taken up by whoever starts next.
 func (s *Store) Orphans(ctx context.Context) ([]run.State, error) {
-	rs, err := all(ctx, s.d.Read, "list open runs", scanRun, `SELECT body FROM runs WHERE is_open ORDER BY seq`)
-	return explained(s, rs, err)
+	return list(ctx, s, "list open runs", scanRun, `SELECT runs.body FROM runs
+		JOIN threads ON threads.id = runs.thread WHERE runs.is_open AND threads.host = $1 ORDER BY runs.seq`, s.d.Host)
 }

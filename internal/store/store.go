@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,8 @@ var (
 	ErrStale = errors.New("changed since it was read")
 	// ErrNotFound: there is no such row.
 	ErrNotFound = errors.New("not found")
+	// ErrElsewhere: the thread belongs to another host of this database.
+	ErrElsewhere = errors.New("it belongs to another host")
 	// ErrReadOnly: the store was opened for reading.
 	ErrReadOnly = errors.New("the store was opened for reading")
 )
@@ -38,20 +41,47 @@ type Dialect struct {
 	Path  string  // how people name this store
 	Write *sql.DB // nil where the store was opened for reading
 	Read  *sql.DB
+	// Host is whose threads are served from here; "" where the database has one
+	// host only.
+	Host string
+	// Native is what the driver itself is reached by; nil where *sql.DB is all.
+	Native any
+	// Begin is how a transaction is begun; nil is the database's own way. What is
+	// written here relies on nobody writing in between.
+	Begin *sql.TxOptions
 	// Busy reports an error that goes away when the transaction is tried again.
 	Busy func(error) bool
 	// Patience is how long a busy store is tried again.
 	Patience time.Duration
+	// Lost reports that the database could not be reached, or went away before it
+	// answered. nil where there is no such thing.
+	Lost func(error) bool
+	// Outage is how long a lost database is waited for.
+	Outage time.Duration
+	// Mark names the transaction, so that Fate can tell later what became of it.
+	// Both are nil where a commit's error says that it did not happen.
+	Mark func(context.Context, *sql.Tx) (string, error)
+	Fate func(ctx context.Context, mark string) (Fate, error)
 	// Explain turns an error of the database into a Trouble; nil where it is none.
 	Explain func(error) *Trouble
 	// Close releases what else was held; nil where nothing was.
 	Close func() error
 }
 
+// Fate is what became of a transaction.
+type Fate uint8
+
+const (
+	Unknown Fate = iota
+	Committed
+	Undone
+)
+
 // Store is an open database.
 type Store struct {
 	d     Dialect
 	close func() error
+	away  atomic.Pointer[time.Time] // since when it does not answer; nil while it does
 }
 
 // New returns a Store on an opened and migrated database.
@@ -67,6 +97,13 @@ func (s *Store) DB() *sql.DB { return s.d.Write }
 
 // ReadDB is the pool that reads.
 func (s *Store) ReadDB() *sql.DB { return s.d.Read }
+
+// Host is whose threads are served from this store.
+func (s *Store) Host() string { return s.d.Host }
+
+// Native is what the database's driver is reached by, for the outbox; nil where
+// DB is all.
+func (s *Store) Native() any { return s.d.Native }
 
 // Close closes the store. No transaction may be open. Closing twice is nothing.
 func (s *Store) Close() error { return s.close() }
@@ -87,57 +124,52 @@ func (d Dialect) close() error {
 // Tx is one write transaction. It is used by one goroutine, and not after InTx
 // returned.
 type Tx struct {
-	tx  *sql.Tx
-	now time.Time // one instant for all that is written together
+	tx   *sql.Tx
+	host string
+	now  time.Time // one instant for all that is written together
 }
 
 // SQL is the transaction itself, for writing the outbox's job with the rest.
 func (t *Tx) SQL() *sql.Tx { return t.tx }
 
-// retries bounds how often a transaction is begun again, whatever the clock
-// says.
-const retries = 50
-
 // InTx runs do in one transaction, which is committed if do returns nil and
-// leaves nothing behind otherwise. A busy store is tried again for a while, so
-// do may be called more than once and changes nothing outside. What is wrong
-// with the store itself is returned as a *Trouble; a later InTx may succeed
-// again.
+// leaves nothing behind otherwise. A store that is busy or away is tried again
+// for a while, so do may be called more than once and changes nothing outside.
+// What is wrong with the store itself is returned as a *Trouble; a later InTx
+// may succeed again.
 func (s *Store) InTx(ctx context.Context, do func(*Tx) error) error {
 	if s.d.Write == nil {
 		return ErrReadOnly
 	}
-	began, wait := time.Now(), 5*time.Millisecond
-	for try := 1; ; try++ {
-		err := s.once(ctx, do)
-		if err == nil {
-			return nil
-		}
-		if try == retries || !s.d.Busy(err) || time.Since(began) >= s.d.Patience {
-			return s.explain(err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-			wait = min(2*wait, 250*time.Millisecond)
-		}
-	}
+	return s.persist(ctx, func(ctx context.Context) error { return s.once(ctx, do) })
 }
 
 func (s *Store) once(ctx context.Context, do func(*Tx) error) error {
-	tx, err := s.d.Write.BeginTx(ctx, nil)
+	tx, err := s.d.Write.BeginTx(ctx, s.d.Begin)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing left to roll back
-	if err := do(&Tx{tx: tx, now: time.Now()}); err != nil {
+	mark := ""
+	if s.d.Mark != nil {
+		if mark, err = s.d.Mark(ctx, tx); err != nil {
+			return fmt.Errorf("begin a transaction: %w", err)
+		}
+	}
+	if err := do(&Tx{tx: tx, host: s.d.Host, now: time.Now()}); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
+	err = tx.Commit()
+	if err == nil {
+		return nil
 	}
-	return nil
+	if mark != "" && s.lost(err) {
+		landed, e := s.landed(ctx, mark)
+		if landed || e != nil {
+			return e
+		}
+	}
+	return fmt.Errorf("commit: %w", err)
 }
 
 // explain names what is wrong with the store, where that is known.
@@ -148,6 +180,12 @@ func (s *Store) explain(err error) error {
 	var known *Trouble
 	if errors.As(err, &known) {
 		return err
+	}
+	if errors.Is(err, errUnsure) {
+		return &Trouble{
+			Kind: Unsure, Path: s.d.Path, Err: err,
+			Hint: "`paceline show` tells what is on record; the database may have been replaced by an older copy",
+		}
 	}
 	if t := s.d.Explain(err); t != nil {
 		return t
@@ -197,9 +235,6 @@ func all[T any](ctx context.Context, q queryer, what string, scan func(scanner) 
 	}
 	return out, nil
 }
-
-// explained is the last line of every read.
-func explained[T any](s *Store, v T, err error) (T, error) { return v, s.explain(err) }
 
 // changed reports whether a statement changed a row.
 func changed(res sql.Result, err error) (bool, error) {

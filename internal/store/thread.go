@@ -11,7 +11,10 @@ import (
 
 // Thread is a durable conversation about one working tree.
 type Thread struct {
-	ID    paceline.ThreadID `json:"id"`
+	ID paceline.ThreadID `json:"id"`
+	// Host is who serves it: its working tree, its engines' conversations and its
+	// locks are there. The store sets it; it is "" in a database of one host.
+	Host  string            `json:"host,omitempty"`
 	Dir   string            `json:"dir"`  // where its children work; absolute, byte for byte
 	Tree  string            `json:"tree"` // the root that Dir belongs to
 	Title string            `json:"title"`
@@ -46,7 +49,7 @@ func (t Thread) DecodePolicy(v any) error {
 	return nil
 }
 
-const threadColumns = `id, dir, tree, title, mode, chain, policy, archived, created_at, updated_at, env`
+const threadColumns = `id, dir, tree, title, mode, chain, policy, archived, created_at, updated_at, env, host`
 
 func scanThread(row scanner) (Thread, error) {
 	var t Thread
@@ -55,18 +58,18 @@ func scanThread(row scanner) (Thread, error) {
 	var policy JSON[json.RawMessage]
 	var env JSON[[]string]
 	var created, updated Millis
-	err := row.Scan(&t.ID, &dir, &tree, &title, word{&t.Mode}, &chain, &policy, &t.Archived, &created, &updated, &env)
+	err := row.Scan(&t.ID, &dir, &tree, &title, word{&t.Mode}, &chain, &policy, &t.Archived, &created, &updated, &env, &t.Host)
 	t.Dir, t.Tree, t.Title = string(dir), string(tree), string(title)
 	t.Chain, t.Policy, t.Env, t.Created, t.Updated = chain.V, policy.V, env.V, created.Time, updated.Time
 	return t, err
 }
 
-// AddThread adds a thread.
+// AddThread adds a thread of this host.
 func (t *Tx) AddThread(ctx context.Context, th Thread) error {
 	_, err := t.tx.ExecContext(ctx, `INSERT INTO threads (`+threadColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		th.ID, []byte(th.Dir), []byte(th.Tree), []byte(th.Title), th.Mode.String(), JSON[[]paceline.Engine]{th.Chain},
-		JSON[json.RawMessage]{th.Policy}, th.Archived, Millis{th.Created}, Millis{th.Updated}, JSON[[]string]{th.Env})
+		JSON[json.RawMessage]{th.Policy}, th.Archived, Millis{th.Created}, Millis{th.Updated}, JSON[[]string]{th.Env}, t.host)
 	if err != nil {
 		return fmt.Errorf("add thread %s: %w", th.ID, err)
 	}
@@ -106,8 +109,7 @@ func (t *Tx) Thread(ctx context.Context, id paceline.ThreadID) (Thread, error) {
 
 // Thread reads one thread, or ErrNotFound.
 func (s *Store) Thread(ctx context.Context, id paceline.ThreadID) (Thread, error) {
-	th, err := thread(ctx, s.d.Read, id)
-	return explained(s, th, err)
+	return reading(ctx, s, func(ctx context.Context) (Thread, error) { return thread(ctx, s.d.Read, id) })
 }
 
 func thread(ctx context.Context, q queryer, id paceline.ThreadID) (Thread, error) {
@@ -116,16 +118,21 @@ func thread(ctx context.Context, q queryer, id paceline.ThreadID) (Thread, error
 
 // Threads lists every thread, the one that changed last first.
 func (s *Store) Threads(ctx context.Context) ([]Thread, error) {
-	ths, err := all(ctx, s.d.Read, "list threads", scanThread,
+	return list(ctx, s, "list threads", scanThread,
 		`SELECT `+threadColumns+` FROM threads ORDER BY updated_at DESC, seq DESC`)
-	return explained(s, ths, err)
 }
 
-// LastThreadIn reads the thread of a tree that changed last and is not
-// archived, or ErrNotFound.
+// LastThreadIn reads the thread of this host's tree that changed last and is
+// not archived, or ErrNotFound.
 func (s *Store) LastThreadIn(ctx context.Context, tree string) (Thread, error) {
-	th, err := one(s.d.Read.QueryRowContext(ctx, `SELECT `+threadColumns+` FROM threads
-		WHERE tree = $1 AND NOT archived ORDER BY updated_at DESC, seq DESC LIMIT 1`, []byte(tree)),
-		"last thread in "+tree, scanThread)
-	return explained(s, th, err)
+	return single(ctx, s, "last thread in "+tree, scanThread, `SELECT `+threadColumns+` FROM threads
+		WHERE host = $1 AND tree = $2 AND NOT archived ORDER BY updated_at DESC, seq DESC LIMIT 1`, s.d.Host, []byte(tree))
+}
+
+// Mine refuses a thread of another host with ErrElsewhere.
+func (s *Store) Mine(t Thread) error {
+	if t.Host != s.d.Host {
+		return fmt.Errorf("thread %s is served by %s: %w", t.ID, t.Host, ErrElsewhere)
+	}
+	return nil
 }

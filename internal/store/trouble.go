@@ -14,11 +14,15 @@ const (
 	Remote                        // on a network file system
 	Unwritable                    // its folder or file may not be written
 	NotAFile                      // a folder, a device, a socket
+	Lost                          // the database does not answer
+	Refused                       // it does, and does not let us in
+	Unsure                        // it does not know whether it committed
 )
 
 var troubleNames = []string{
 	"cannot be used", "was written by a newer paceline", "has no space left", "is locked by another program",
 	"is damaged, or not a database", "is on a network file system", "cannot be written", "is not a file",
+	"does not answer", "does not let us in", "lost a transaction on its way",
 }
 
 func (k TroubleKind) String() string {

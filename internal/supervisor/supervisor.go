@@ -129,6 +129,9 @@ func (s *Supervisor) owner(ctx context.Context, id paceline.ThreadID) (o *owner,
 	}
 	o = &owner{Supervisor: s}
 	if o.thread, err = s.Store.Thread(ctx, id); err == nil {
+		err = s.Store.Mine(o.thread)
+	}
+	if err == nil {
 		err = o.thread.DecodePolicy(&o.policy)
 	}
 	o.Env, o.keys = s.clients.of(o.thread, s.Options)

@@ -100,7 +100,7 @@ func (f file) trouble(kind store.TroubleKind, err error) *store.Trouble {
 		t.Hint = "make " + dir + " writable for your user, or set PACELINE_STATE to a folder that is"
 	case store.NotAFile:
 		t.Hint = "move it away, or set PACELINE_STATE to another folder"
-	case store.Unusable:
+	case store.Unusable, store.Lost, store.Refused, store.Unsure: // the last three are no file's
 		t.Hint = "look at the disk of " + dir + ", and try again"
 	}
 	return t

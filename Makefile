@@ -45,6 +45,7 @@ check: $(TOOLS)/gofumpt $(TOOLS)/golangci-lint
 bench: build node_modules/.installed
 	@go run ./internal/bench
 	@go test -run '^$$' -bench Share -benchtime 300x ./internal/supervisor
+	@go test -run '^$$' -bench Packet -benchtime 10x ./internal/supervisor ./internal/packet
 
 # Longer than a test may take: torture by kill -9, fuzzing.
 soak: node_modules/.installed $(TOOLS)/gotestsum

@@ -17,9 +17,16 @@ import (
 // starts another one, which carries on.
 func crash(b *bed, point string) result {
 	b.t.Helper()
+	return crashIn(b, point, "run", "--chain", "claude,codex", prompt)
+}
+
+// crashIn runs a command in a server that kills itself at a point, and then
+// starts another one, which carries on.
+func crashIn(b *bed, point string, args ...string) result {
+	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd, out, errs := b.command(ctx, "run", "--chain", "claude,codex", prompt)
+	cmd, out, errs := b.command(ctx, args...)
 	cmd.Env = append(cmd.Env, "PACELINE_CRASH_POINT="+point)
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -74,6 +81,63 @@ func TestKilledAnywhere(t *testing.T) {
 				if run.Claim.Phase == "pending" {
 					t.Errorf("P3 the claim of %s is still pending", run.ID)
 				}
+			}
+		})
+	}
+}
+
+// TestPacketKilledAnywhere kills the server around the sending of a packet. It
+// goes out once, as it was composed.
+func TestPacketKilledAnywhere(t *testing.T) {
+	const second = "And the second one."
+	for _, point := range []string{"after-tx1", "during-dispatch", "after-tx2"} {
+		t.Run("P1 F28 F40 a follow-up's failover, killed at "+point, func(t *testing.T) {
+			b := newBed(t, fakeapi.Script{
+				Anthropic: fakeapi.Steps(fakeapi.Text{Text: "First answer."}, limit()),
+				OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Second answer."}),
+			})
+			b.want(0, "run", "--chain", "claude,codex", prompt)
+			if r := crashIn(b, point, "run", "-c", second); r.code != 0 {
+				t.Fatal(r)
+			}
+			got := b.opened(fakeapi.OpenAI)
+			if len(got) != 1 || strings.Count(got[0], second) != 1 || !strings.Contains(got[0], "| First answer.") {
+				t.Errorf("%q", got)
+			}
+		})
+		t.Run("P1 Z29 a rollover, killed at "+point, func(t *testing.T) {
+			b := newBed(t, fakeapi.Script{
+				Anthropic: fakeapi.Steps(fakeapi.Shell("printf claude > one.txt"), limit()),
+				OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Went on."}),
+			})
+			if r := crash(b, point); r.code != 0 {
+				t.Fatal(r)
+			}
+			got := b.opened(fakeapi.OpenAI)
+			if len(got) != 1 || !strings.Contains(got[0], "printf claude > one.txt") || b.vendors.Count(prompt) != 1 {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+	for _, point := range []string{"starting", "sending-committed", "prompt-written", "before-running"} {
+		t.Run("P1 F31 F40 the packet's own run, killed at "+point, func(t *testing.T) {
+			b := newBed(t, fakeapi.Script{
+				Anthropic: fakeapi.Steps(fakeapi.Text{Text: "First answer."}, limit()),
+				OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Second answer."}),
+			})
+			b.want(0, "run", "--chain", "claude,codex", prompt)
+			b.want(3, "run", "-e", "claude", "In another thread.") // claude is limited from here on
+			r := crashIn(b, point, "run", "-t", b.threads()[1], second)
+			got := b.opened(fakeapi.OpenAI)
+			if len(got) > 1 {
+				t.Fatalf("it went out %d times: %q", len(got), got)
+			}
+			s := b.show()
+			switch last := s.Messages[len(s.Messages)-1].Status; {
+			case r.code == 0 && len(got) == 1 && last == "answered":
+			case (point == "prompt-written" || point == "before-running") && r.code == 1 && last == "failed":
+			default:
+				t.Errorf("sent %d times, the message is %s: %s", len(got), last, r)
 			}
 		})
 	}

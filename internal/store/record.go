@@ -107,7 +107,7 @@ func scanHead(row scanner) (Head, error) {
 // than memory should.
 func (s *Store) Heads(ctx context.Context, id paceline.ThreadID) ([]Head, error) {
 	return list(ctx, s, "list heads of "+string(id), scanHead,
-		`SELECT seq, run, kind, length(body), CASE WHEN kind = 'result' THEN body ELSE '' END FROM items WHERE thread = $1 ORDER BY seq`, id)
+		`SELECT seq, run, kind, octet_length(body), CASE WHEN kind = 'result' THEN body ELSE '' END FROM items WHERE thread = $1 ORDER BY seq`, id)
 }
 
 // Item reads one item of a thread by its number, or ErrNotFound.

@@ -130,7 +130,7 @@ func key(ctx context.Context, a *paceline.Account, env, keys harness.Environment
 // dearer refuses a successor that turned out to spend money of another kind
 // than was known when it was chosen (P6).
 func (o *owner) dearer(r run.State, a paceline.Account, opened harness.Opened) string {
-	if r.Hop == 0 || opened.Posture == paceline.PostureUnknown || a.Posture == paceline.PostureMetered {
+	if r.Hop == 0 && r.Carry == run.Bare || opened.Posture == paceline.PostureUnknown || a.Posture == paceline.PostureMetered {
 		return ""
 	}
 	if opened.Posture == paceline.PostureMetered {

@@ -84,12 +84,12 @@ type past struct {
 	o        *owner
 	messages []store.Message
 	runs     []run.State
-	heads    map[paceline.RunID][]store.Head
+	heads    map[paceline.RunID][]*store.Head
 	err      error // the first item that could not be read
 }
 
 func (o *owner) past(ctx context.Context) (*past, error) {
-	h := &past{ctx: ctx, o: o, heads: map[paceline.RunID][]store.Head{}}
+	h := &past{ctx: ctx, o: o, heads: map[paceline.RunID][]*store.Head{}}
 	var err error
 	if h.messages, err = o.Store.Messages(ctx, o.thread.ID); err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (o *owner) past(ctx context.Context) (*past, error) {
 		return nil, err
 	}
 	heads, err := o.Store.Heads(ctx, o.thread.ID)
-	for _, it := range heads {
-		h.heads[it.Run] = append(h.heads[it.Run], it)
+	for i := range heads {
+		h.heads[heads[i].Run] = append(h.heads[heads[i].Run], &heads[i])
 	}
 	return h, err
 }
@@ -226,7 +226,7 @@ func (h *past) reported(id paceline.RunID) map[int]string {
 const longest = 6
 
 // text reads an item when it is first looked at.
-func (h *past) text(head store.Head) func() string {
+func (h *past) text(head *store.Head) func() string {
 	return func() string {
 		it, err := h.o.Store.Item(h.ctx, h.o.thread.ID, head.Seq)
 		if err != nil {

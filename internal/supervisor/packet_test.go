@@ -12,6 +12,7 @@ import (
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/config"
+	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/packet"
 	"github.com/paceline/paceline/internal/place"
 	"github.com/paceline/paceline/internal/run"
@@ -348,4 +349,20 @@ func candidatesOf(names ...string) (out []place.Candidate) {
 		out = append(out, place.Candidate{Engine: paceline.Engine{Account: n}, Route: n + ":443", Posture: paceline.PostureSubscription})
 	}
 	return out
+}
+
+func TestResume(t *testing.T) {
+	for carry, want := range map[run.Carry]paceline.ConversationID{run.Bare: "c-1", run.History: "", run.Progress: ""} {
+		t.Run(fmt.Sprintf("F28 what is carried as %q begins a conversation or resumes one", carry), func(t *testing.T) {
+			h := newTold(t)
+			h.run(h.message(paceline.KindPrompt, "First."), "claude", func(r *run.State) { r.Conversation = "c-1" })
+			m := h.message(paceline.KindPrompt, "Second.")
+			r := h.run(m, "claude", func(r *run.State) { r.Phase, r.Sent, r.Carry = run.Queued, false, carry })
+			program, _ := harness.Named("claude")
+			l, err := h.launch(t.Context(), program, h.policy.Accounts["claude"], r)
+			if err != nil || l.Resume != want {
+				t.Errorf("resumes %q, want %q (%v)", l.Resume, want, err)
+			}
+		})
+	}
 }

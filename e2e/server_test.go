@@ -268,6 +268,29 @@ func TestServer(t *testing.T) {
 			}
 		}
 	})
+	t.Run("F13 P2 a steered run that worked goes on elsewhere, and the steer with it", func(t *testing.T) {
+		b := serverBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Shell("while [ ! -e go.txt ]; do sleep 0.05; done"), limit()),
+			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Mine now."}),
+		})
+		id := strings.TrimSpace(b.want(0, "run", "--detach", "--chain", "claude,codex", prompt).out)
+		until(t, "the tool runs", func() bool { return b.running("go.txt") })
+		b.want(0, "steer", id, "and mind the dog")
+		if err := os.WriteFile(b.path("go.txt"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		has(t, b.want(0, "attach", id).out, "Mine now.")
+		got := b.opened(fakeapi.OpenAI)
+		if len(got) != 1 || b.vendors.Count(prompt) != 1 {
+			t.Fatalf("%q", got)
+		}
+		has(t, got[0], "[paceline] Added to the task while it was worked on:", "| and mind the dog", "| "+prompt)
+		for i, m := range b.show().Messages {
+			if m.Status != "answered" {
+				t.Errorf("message %d is %s", i, m.Status)
+			}
+		}
+	})
 	t.Run("approve and deny answer from another terminal", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(
 			fakeapi.Shell("echo yes > yes.txt"), fakeapi.Shell("echo no > no.txt"), fakeapi.Text{Text: "Done."})})

@@ -25,7 +25,8 @@ const smallest = gap + len(Mark)
 // choose fills the room, whole items only (F39): the standing instruction
 // first, then what was said last on both sides and what was asked first, what
 // the message's own runs did, and the rest, each from the newest back. A call
-// without a result is carried in any case: whoever goes on must know of it.
+// without a result is carried in any case, since whoever goes on must know of it,
+// and so is what was added to the task while it was worked on (P2).
 func choose(a Ask, scope []Item) chosen {
 	c := chosen{history: entries(scope), begun: entries(a.Begun)}
 	room := a.Room
@@ -56,8 +57,11 @@ func choose(a Ask, scope []Item) chosen {
 	}
 	unresolved := 0
 	for i := range c.begun {
-		if e := &c.begun[i]; e.Says == Unresolved && unresolved < MaxUnresolved {
+		switch e := &c.begun[i]; {
+		case e.Says == Unresolved && unresolved < MaxUnresolved:
 			unresolved++
+			take(e, true)
+		case e.Kind == User:
 			take(e, true)
 		}
 	}

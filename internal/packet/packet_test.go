@@ -63,6 +63,7 @@ func rollover() Ask {
 		with(said("7", File, "claude", "one.txt"), "there, 4 bytes, changed since the run began"),
 		with(said("8", Call, "claude", "Bash: make deploy"), Unresolved),
 		with(said("9", Reply, "claude", "Now two.t"), Partial),
+		with(said("m5", User, "user", "And mind the dog."), "asked while it worked"),
 	}
 	a.Tree = []string{"README.md (120 bytes)", "one.txt (4 bytes)"}
 	return a
@@ -214,7 +215,7 @@ func TestSelection(t *testing.T) {
 	t.Run("Z81 Z94 a call that never reported is carried in any case", func(t *testing.T) {
 		a := rollover()
 		a.Room = 0
-		if p := mustMake(t, a); !slices.Equal(p.Carried, []string{"8"}) || !strings.Contains(p.Text, "call of claude: UNRESOLVED\n| Bash: make deploy") {
+		if p := mustMake(t, a); !slices.Equal(p.Carried, []string{"8", "m5"}) || !strings.Contains(p.Text, "call of claude: UNRESOLVED\n| Bash: make deploy") {
 			t.Errorf("%q\n%s", p.Carried, p.Text)
 		}
 	})

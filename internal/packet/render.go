@@ -27,7 +27,8 @@ var words = template.Must(template.New("packet").Funcs(template.FuncMap{
 // label.
 type view struct {
 	From, Why, Standing, Reader string
-	History, Done, Undone       []shown
+	History, Added              []shown
+	Done, Undone                []shown
 	Left                        []string
 	Text, Task, Tree            string
 	Unresolved                  int
@@ -39,7 +40,7 @@ type shown struct{ Head, Lines string }
 func render(a Ask, c chosen) (string, error) {
 	v := view{
 		From: a.From.String(), Why: a.Why, Standing: c.standing, Reader: a.Reader, Text: a.Text,
-		History: show(c.history, whatever), Done: show(c.begun, done), Undone: show(c.begun, undone), Left: left(c.history, c.begun),
+		History: show(c.history, whatever), Added: show(c.begun, added), Done: show(c.begun, done), Undone: show(c.begun, undone), Left: left(c.history, c.begun),
 	}
 	name := "history"
 	if a.Over {
@@ -68,7 +69,9 @@ func undone(it Item) bool {
 	return it.Says == Unresolved || it.Says == Partial || it.Says == Unconfirmed
 }
 
-func done(it Item) bool { return !undone(it) }
+func added(it Item) bool { return it.Kind == User }
+
+func done(it Item) bool { return !undone(it) && !added(it) }
 
 func whatever(Item) bool { return true }
 

@@ -78,7 +78,7 @@ func refusal(s State, failure paceline.Failure, next place.Choice, f Facts) stri
 		return silent(done, f)
 	case f.Message.Kind != paceline.KindPrompt:
 		return "its message is a " + f.Message.Kind.String() + ", not a prompt" // F12
-	case f.Steered:
+	case f.Steered && done == "": // a packet says what was added; a prompt would lack it
 		return "it was steered, and only its first text could be sent again" // F13
 	case f.Asking:
 		return "a question of the run is unanswered"

@@ -73,6 +73,16 @@ func TestRollover(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+	t.Run("F13 P2 a steered run goes on in a packet, which holds the steer", func(t *testing.T) {
+		s, f := rolling()
+		f.Steered = true
+		if s, _ = Step(s, failed(paceline.CauseUsageLimit, paceline.WorkSome), f); s.Claim.Phase != Pending {
+			t.Errorf("%+v", s.Claim)
+		}
+		if s, _ = Step(s, DispatchDue{Next: "r2"}, f); s.Claim.Phase != Dispatched {
+			t.Errorf("%+v", s.Claim)
+		}
+	})
 	silent := func(_ *State, f *Facts) { f.Silent = []string{"Bash: make deploy"} }
 	for _, tt := range []struct {
 		name  string
@@ -86,7 +96,6 @@ func TestRollover(t *testing.T) {
 		{"Z43 a call that never reported halts it for a person, and is named", silent, paceline.CauseUsageLimit, "it began and never reported: Bash: make deploy", NeedPerson},
 		{"a crash is not its engine's fault", func(*State, *Facts) {}, paceline.CauseCrash, "another engine does not help", Broke},
 		{"a stop is a stop", func(_ *State, f *Facts) { f.Stop = true }, paceline.CauseUsageLimit, "stopped by its user", Blocked},
-		{"F13 a steered run's packet would lack the steer", func(_ *State, f *Facts) { f.Steered = true }, paceline.CauseUsageLimit, "steered", Blocked},
 		{"Z55 F70 nobody gets the work twice", func(_ *State, f *Facts) {
 			f.MaxHops, f.Earlier = 5, []State{{ID: "r0", Engine: engine("codex"), Work: paceline.WorkSome}}
 		}, paceline.CauseUsageLimit, "no engine below it", Blocked},

@@ -72,10 +72,15 @@ func (t *Tx) Steered(ctx context.Context, id paceline.RunID) (bool, error) {
 	return n > 0, err
 }
 
-// SettleSteers ends what was added to a run as its own message ended.
+// steersOf are the messages that were added to any run of the message that the
+// run of $1 answers: work that was carried on elsewhere took them along.
+const steersOf = `steers IN (SELECT id FROM runs WHERE message = (SELECT message FROM runs WHERE id = $1))`
+
+// SettleSteers ends what was added to a run, or to one before it for the same
+// message, as that message ended.
 func (t *Tx) SettleSteers(ctx context.Context, id paceline.RunID, e run.Settle) error {
-	_, err := t.tx.ExecContext(ctx, `UPDATE messages SET status = $1, settlement = $2, settled_at = $3 WHERE steers = $4 AND status = $5`,
-		e.Status.String(), JSON[settlement]{settlement{e.Text, e.Hint, e.Reset}}, Millis{t.now}, id, run.Unsettled.String())
+	_, err := t.tx.ExecContext(ctx, `UPDATE messages SET status = $2, settlement = $3, settled_at = $4 WHERE status = $5 AND `+steersOf,
+		id, e.Status.String(), JSON[settlement]{settlement{e.Text, e.Hint, e.Reset}}, Millis{t.now}, run.Unsettled.String())
 	if err != nil {
 		return fmt.Errorf("settle the steers of %s: %w", id, err)
 	}
@@ -121,11 +126,12 @@ func (t *Tx) SettleMessage(ctx context.Context, id paceline.MessageID, e run.Set
 	return nil
 }
 
-// ReopenMessage takes back that a message needs a person, and nothing else: work
-// on it goes on.
+// ReopenMessage takes back that a message needs a person, and that what was added
+// to its runs does, and nothing else: work on it goes on.
 func (t *Tx) ReopenMessage(ctx context.Context, id paceline.MessageID) error {
 	ok, err := changed(t.tx.ExecContext(ctx, `UPDATE messages SET status = $1, settlement = $2, settled_at = 0
-		WHERE id = $3 AND status = $4`, run.Unsettled.String(), JSON[settlement]{}, id, run.NeedPerson.String()))
+		WHERE status = $3 AND (id = $4 OR steers IN (SELECT id FROM runs WHERE message = $4))`,
+		run.Unsettled.String(), JSON[settlement]{}, run.NeedPerson.String(), id))
 	if err == nil && !ok {
 		err = ErrStale
 	}

@@ -195,6 +195,7 @@ func (d *drive) finish(ctx context.Context, end wire.Ending) error {
 	if d.early = end.Failure.Work == paceline.WorkNone; !d.early {
 		ended, _ := d.turn.Stop(context.WithoutCancel(ctx))
 		d.left(ctx, ended)
+		d.steering.Wait() // a steer that was not taken is a message of its own, not part of a packet
 	}
 	err := d.end(ctx, d.id, end, d)
 	if err != nil && d.dying == nil {

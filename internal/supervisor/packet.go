@@ -111,6 +111,9 @@ func (h *past) before(id paceline.MessageID) (out []packet.Item) {
 		if m.ID == id {
 			break
 		}
+		if h.steered(m, id) {
+			continue
+		}
 		it := packet.Item{
 			ID: fmt.Sprintf("m%d", i+1), Kind: packet.User, By: m.Sender, Message: m.Kind, Size: len(m.Text),
 			Text: func() string { return m.Text },
@@ -131,6 +134,16 @@ func (h *past) before(id paceline.MessageID) (out []packet.Item) {
 	return out
 }
 
+// steered reports whether a message was added to a run of this one.
+func (h *past) steered(m store.Message, id paceline.MessageID) bool {
+	for _, r := range h.runs {
+		if r.ID == m.Steers {
+			return r.Message == id
+		}
+	}
+	return false
+}
+
 // begins reports whether a message makes the engine forget what went before
 // (F41).
 func begins(m paceline.Message) bool {
@@ -143,6 +156,21 @@ func (h *past) begun(r run.State) (out []packet.Item) {
 	for _, b := range h.runs {
 		if b.Message == r.Message && b.ID != r.ID {
 			out = append(out, h.did(b, true)...)
+			out = append(out, h.steers(b.ID)...)
+		}
+	}
+	return out
+}
+
+// steers is what was added to a run while it ran: it was asked like the message
+// itself, and goes along whole (P2).
+func (h *past) steers(id paceline.RunID) (out []packet.Item) {
+	for i, m := range h.messages {
+		if m.Steers == id {
+			out = append(out, packet.Item{
+				ID: fmt.Sprintf("m%d", i+1), Kind: packet.User, By: m.Sender, Message: m.Kind, Size: len(m.Text),
+				Says: "asked while it worked; it may have been taken in already", Text: func() string { return m.Text },
+			})
 		}
 	}
 	return out

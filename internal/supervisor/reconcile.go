@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,8 +40,9 @@ func (o *owner) halted(ctx context.Context) (h Halt, ok bool, err error) {
 	if err != nil || len(p.messages) == 0 || len(p.runs) == 0 {
 		return h, false, err
 	}
-	m, r := p.messages[len(p.messages)-1], p.runs[len(p.runs)-1]
-	if m.Status != run.NeedPerson || r.Message != m.ID || r.Phase != run.Failed || r.Claim.Phase != run.NoClaim {
+	r := p.runs[len(p.runs)-1]
+	m := p.messages[slices.IndexFunc(p.messages, func(m store.Message) bool { return m.ID == r.Message })]
+	if m.Status != run.NeedPerson || r.Phase != run.Failed || r.Claim.Phase != run.NoClaim {
 		return h, false, nil
 	}
 	h = Halt{Run: r, Silent: p.silent(r.ID)}

@@ -57,7 +57,7 @@ var layers = map[string]layer{
 	"internal/api":        {imports: []string{"", "run", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
 	"internal/daemon":     {imports: []string{"api", "config", "store", "store/sqlite", "store/postgres", "outbox", "supervisor", "harness"}},
 	"internal/cli": {imports: []string{
-		"", "place", "run", "store", "supervisor", "daemon", "api", "config", "harness", "guard", "replay",
+		"", "place", "run", "store", "supervisor", "daemon", "api", "config", "harness", "guard", "replay", "secret",
 		"github.com/spf13/cobra", "golang.org/x/sys/unix",
 	}},
 }

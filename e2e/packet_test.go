@@ -117,6 +117,12 @@ func TestHistory(t *testing.T) {
 		got := b.opened(fakeapi.OpenAI)[0]
 		lacks(t, got, secret)
 		has(t, got, "The key is [redacted: aws-access-token].")
+		for _, args := range [][]string{{"show", "-c", "--item", "1"}, {"show", "-c"}, {"show", "-c", "--json"}} {
+			has(t, b.want(0, args...).out, secret)
+			inside := b.with([]string{"PACELINE_RUN=r-1"}, nil, args...)
+			lacks(t, inside.out, secret)
+			has(t, inside.out, "[redacted: aws-access-token]")
+		}
 	})
 }
 
@@ -194,6 +200,21 @@ func TestRollover(t *testing.T) {
 		if b.vendors.Count(two) != 1 || len(b.opened(fakeapi.OpenAI)) != 1 {
 			t.Errorf("%q", b.opened(fakeapi.OpenAI))
 		}
+	})
+	t.Run("Z30 the successor is signed out at its first turn: the retry carries what was said and done again", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			Anthropic: fakeapi.Steps(fakeapi.Shell("printf claude > one.txt"), limit()),
+			OpenAI:    fakeapi.Steps(fakeapi.SignedOut{}),
+		})
+		b.want(4, "run", "--chain", "claude,codex", two)
+		before := len(b.opened(fakeapi.OpenAI))
+		b.vendors.Play(fakeapi.OpenAI, fakeapi.Steps(fakeapi.Text{Text: "Now I can."})...)
+		b.want(0, "run", "-c", "Go on.")
+		got := b.opened(fakeapi.OpenAI)
+		if len(got) != before+1 || b.vendors.Count(two) != 1 {
+			t.Fatalf("%q", got)
+		}
+		has(t, got[before], "[paceline] You take over a conversation", "| "+two, "printf claude > one.txt", "is the user's own.\nGo on.")
 	})
 	t.Run("F68 the message after a rollover goes on in the successor's conversation", func(t *testing.T) {
 		b := newBed(t, fakeapi.Script{

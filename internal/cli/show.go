@@ -13,6 +13,7 @@ import (
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/run"
+	"github.com/paceline/paceline/internal/secret"
 	"github.com/paceline/paceline/internal/store"
 )
 
@@ -64,6 +65,11 @@ func showRun(ctx context.Context, o *showOptions) error {
 	if whole.Items, err = st.Items(ctx, th.ID, 0); err != nil {
 		return err
 	}
+	if harness.Environment(o.environ).Get("PACELINE_RUN") != "" {
+		if err := whole.blank(); err != nil {
+			return err
+		}
+	}
 	if o.item != "" {
 		return o.one(whole)
 	}
@@ -94,6 +100,31 @@ func (s *streams) find(ctx context.Context, id string, last bool) (*store.Store,
 		return nil, th, err
 	}
 	return st, th, nil
+}
+
+// blank takes secrets out, where it is an agent that reads: what a packet does
+// not carry to another vendor, a look at the thread must not either (F48).
+func (w *threadWhole) blank() error {
+	find, err := secret.New()
+	if err != nil {
+		return err
+	}
+	for i := range w.Messages {
+		w.Messages[i].Text, _ = find.Blank(w.Messages[i].Text)
+	}
+	for i := range w.Items {
+		var fields map[string]string
+		if err := json.Unmarshal(w.Items[i].Body, &fields); err != nil {
+			return fmt.Errorf("item %d: %w", w.Items[i].Seq, err)
+		}
+		for k, v := range fields {
+			fields[k], _ = find.Blank(v)
+		}
+		if w.Items[i].Body, err = json.Marshal(fields); err != nil {
+			return fmt.Errorf("item %d: %w", w.Items[i].Seq, err)
+		}
+	}
+	return nil
 }
 
 // one prints what a packet names by its id: an item by its number in the

@@ -106,7 +106,7 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 	case !m.Opener && carry == run.Bare:
 		d.Why = "its conversation holds the thread"
 	case carry == run.History:
-		d.Why = "the engine before it cannot serve; what was said goes along in a packet"
+		d.Why = "it does not hold the conversation; what was said goes along in a packet"
 	}
 	err = o.Store.InTx(ctx, func(tx *store.Tx) error {
 		if err := tx.AddRun(ctx, r); err != nil {
@@ -154,36 +154,42 @@ func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candi
 	if err != nil {
 		return place.Choice{}, run.Bare, err
 	}
-	seat := slices.IndexFunc(chain, func(c place.Candidate) bool { e, ok := seated(runs); return ok && c.Engine == e })
+	held, ok := seated(runs)
+	seat := slices.IndexFunc(chain, func(c place.Candidate) bool { return ok && c.Engine == held.Engine })
 	if seat < 0 {
 		return place.Choose(chain, ask), run.History, nil
 	}
-	held := place.Choose(chain[seat:seat+1], ask)
-	if held.Found || len(chain) == 1 {
-		return held, run.Bare, nil
+	stay := place.Choose(chain[seat:seat+1], ask)
+	if stay.Found && held.Carry != run.Bare && held.Phase != run.Done && held.Work == paceline.WorkNone {
+		// It was sent a packet and did nothing with it. Until a turn of it was
+		// answered nobody relies on its having taken it in.
+		return stay, run.History, nil
+	}
+	if stay.Found || len(chain) == 1 {
+		return stay, run.Bare, nil
 	}
 	if m.Kind != paceline.KindPrompt || !o.policy.Fallback.Enabled {
-		return held, run.Bare, nil // F12, F47: only a prompt moves, and only where anything may
+		return stay, run.Bare, nil // F12, F47: only a prompt moves, and only where anything may
 	}
 	ask.After = &chain[seat]
 	next := place.Choose(chain, ask)
 	for i, x := range next.Out {
 		if x.Engine == chain[seat].Engine {
-			next.Out[i] = held.Out[0]
+			next.Out[i] = stay.Out[0]
 		}
 	}
 	return next, run.History, nil
 }
 
-// seated is the engine whose conversation holds the thread: the last that was
-// sent anything.
-func seated(runs []run.State) (e paceline.Engine, ok bool) {
+// seated is the run whose conversation holds the thread: the last that was sent
+// anything.
+func seated(runs []run.State) (r run.State, ok bool) {
 	for i := len(runs) - 1; i >= 0; i-- {
 		if runs[i].Sent {
-			return runs[i].Engine, true
+			return runs[i], true
 		}
 	}
-	return e, false
+	return r, false
 }
 
 // unplaced settles a message that nobody can take, saying why of each engine.

@@ -283,8 +283,8 @@ func (h *past) from(r run.State) (e paceline.Engine, why string) {
 			return b.Engine, b.Claim.Why
 		}
 	}
-	e, _ = seated(h.runs)
-	return e, ""
+	b, _ := seated(h.runs)
+	return b.Engine, ""
 }
 
 // crosses reports whether anything in the thread comes from another vendor.

@@ -282,6 +282,9 @@ func TestChoose(t *testing.T) {
 		{"F64 a later message goes on in its conversation", []func(*told){seatAt("a")}, paceline.KindPrompt, false, "a", run.Bare},
 		{"F64 also where that is not the first of the chain", []func(*told){seatAt("b")}, paceline.KindPrompt, false, "b", run.Bare},
 		{"F63 where that engine is limited, the next one below gets the history", []func(*told){seatAt("a"), limited("a")}, paceline.KindPrompt, false, "b", run.History},
+		{"a successor that did nothing with its packet gets what was said again", []func(*told){func(h *told) {
+			h.run(h.message(paceline.KindPrompt, "First."), "b", func(r *run.State) { failing(r); r.Carry = run.Progress })
+		}}, paceline.KindPrompt, false, "b", run.History},
 		{"a hop never goes back up", []func(*told){seatAt("b"), limited("b")}, paceline.KindPrompt, false, "", run.History},
 		{"F12 a slash command means that conversation", []func(*told){seatAt("a"), limited("a")}, paceline.KindSlash, false, "", run.Bare},
 		{"F47 where failover is off nothing moves", []func(*told){seatAt("a"), limited("a")}, paceline.KindPrompt, true, "", run.Bare},

@@ -76,6 +76,9 @@ type Message struct {
 	UUID   string    `json:"uuid"` // the name under which engines keep it in their transcripts
 	At     time.Time `json:"at"`
 	Opener bool      `json:"opener"` // the first message of its thread
+	// Patience is how long it may wait for an engine to come back; 0 is for as
+	// long as it takes, negative is not at all.
+	Patience time.Duration `json:"patience,omitempty"`
 }
 
 // Reset is when a limit is said to lift. The zero Reset is "nobody said".

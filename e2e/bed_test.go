@@ -96,6 +96,9 @@ type bed struct {
 	// server has `run` use the server in the background. Otherwise it is the
 	// server itself, so that a test can kill the one with the other.
 	server bool
+	// waits has `run` wait where no engine can serve. Most tests want to see what
+	// happens at once.
+	waits bool
 }
 
 func newBed(t *testing.T, script fakeapi.Script) *bed {
@@ -180,6 +183,9 @@ func (r result) String() string { return fmt.Sprintf("exit %d\n%s\n%s", r.code, 
 func (b *bed) command(ctx context.Context, args ...string) (*exec.Cmd, *buffer, *buffer) {
 	if args[0] == "run" && !b.server {
 		args = slices.Insert(slices.Clone(args), 1, "--foreground")
+	}
+	if args[0] == "run" && !b.waits {
+		args = slices.Insert(slices.Clone(args), 1, "--no-wait")
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	out, errs := &buffer{}, &buffer{}

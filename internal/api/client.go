@@ -80,6 +80,11 @@ func (c *Conn) Reconcile(ctx context.Context, id paceline.ThreadID, took map[int
 	return c.do(ctx, http.MethodPost, at(id, "reconcile"), found{Took: took}, nil)
 }
 
+// Clear drops what is held against an engine.
+func (c *Conn) Clear(ctx context.Context, e paceline.Engine) error {
+	return c.do(ctx, http.MethodPost, "/v1/limits/clear", e, nil)
+}
+
 // Drain has the server leave when its turns have ended.
 func (c *Conn) Drain(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/server/drain", nil, nil)

@@ -49,6 +49,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("POST /v1/threads/{thread}/reconcile", s.reconcile)
 	mux.HandleFunc("GET /v1/threads/{thread}/events", s.events)
 	mux.HandleFunc("POST /v1/trust", s.trust)
+	mux.HandleFunc("POST /v1/limits/clear", s.clear)
 	mux.HandleFunc("POST /v1/server/drain", s.drain)
 	mux.HandleFunc("POST /v1/server/stop", s.leave)
 	h := &http.Server{
@@ -173,7 +174,7 @@ func (s *Server) accept(ctx context.Context, p Prompt) (Accepted, error) {
 	}
 	m := paceline.Message{
 		ID: p.ID, Thread: th.ID, Kind: paceline.KindPrompt, Sender: "user",
-		Text: p.Text, UUID: harness.UUID(), At: time.Now(), Opener: p.Begin != nil,
+		Text: p.Text, UUID: harness.UUID(), At: time.Now(), Opener: p.Begin != nil, Patience: p.Patience,
 	}
 	if strings.HasPrefix(strings.TrimSpace(p.Text), "/") {
 		m.Kind = paceline.KindSlash
@@ -288,6 +289,19 @@ func (s *Server) trust(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.Sup.Vet(r.Context(), t.Dir, t.Tree, t.Digest); err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, struct{}{})
+}
+
+func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
+	var e paceline.Engine
+	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+		refuse(w, http.StatusBadRequest, &supervisor.Refusal{Msg: "the request cannot be read", Code: 1})
+		return
+	}
+	if err := s.Store.InTx(r.Context(), func(tx *store.Tx) error { return tx.LiftLimit(r.Context(), e) }); err != nil {
 		fail(w, err)
 		return
 	}

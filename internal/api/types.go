@@ -22,8 +22,11 @@ type Prompt struct {
 	Steer  bool               `json:"steer,omitempty"`  // add it to what runs, where anything does
 	Thread paceline.ThreadID  `json:"thread,omitempty"` // "" begins a new one
 	Begin  *Begin             `json:"begin,omitempty"`  // the new one
-	Trust  string             `json:"trust,omitempty"`  // the digest of project files that the user has just agreed to
-	Client Client             `json:"client"`
+	// Patience is how long it may wait for an engine to come back, in nanoseconds;
+	// 0 is for as long as it takes, negative is not at all.
+	Patience time.Duration `json:"patience,omitempty"`
+	Trust    string        `json:"trust,omitempty"` // the digest of project files that the user has just agreed to
+	Client   Client        `json:"client"`
 }
 
 // Begin is what a new thread is begun with.

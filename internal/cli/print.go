@@ -23,6 +23,7 @@ type printer struct {
 	mu   sync.Mutex
 	line bool          // stdout stands in the middle of a line
 	tty  *bufio.Reader // nil where nobody can be asked
+	stop chan struct{} // ends the countdown; nil where none runs
 }
 
 func newPrinter(s *streams, asJSON bool) *printer {
@@ -36,6 +37,7 @@ func newPrinter(s *streams, asJSON bool) *printer {
 func (p *printer) feed(e supervisor.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.wake()
 	if p.json {
 		e.At = e.At.UTC()
 		_ = json.NewEncoder(p.out).Encode(e) // a closed pipe does not stop the work
@@ -54,6 +56,10 @@ func (p *printer) feed(e supervisor.Event) {
 		}
 	case "announcement":
 		p.say("%s", e.Text)
+	case "waiting":
+		if e.Until != nil {
+			p.wait(*e.Until)
+		}
 	case "retrying":
 		if p.people {
 			p.say("It retries by itself (%s).", e.Cause)
@@ -125,9 +131,44 @@ func (p *printer) note(text string) {
 func (p *printer) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.wake()
 	if p.line && !p.json {
 		_, _ = io.WriteString(p.out, "\n")
 		p.line = false
+	}
+}
+
+// wait counts down to a time, on a terminal alone. The caller holds the lock.
+func (p *printer) wait(until time.Time) {
+	if !p.people || p.json {
+		return
+	}
+	stop := make(chan struct{})
+	p.stop = stop
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			p.mu.Lock()
+			if p.stop == stop {
+				fmt.Fprintf(p.err, "\r\x1b[Kwaiting, %s", distance(time.Until(until)))
+			}
+			p.mu.Unlock()
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+}
+
+// wake ends the countdown. The caller holds the lock.
+func (p *printer) wake() {
+	if p.stop != nil {
+		close(p.stop)
+		p.stop = nil
+		fmt.Fprint(p.err, "\r\x1b[K")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,8 @@ type runOptions struct {
 	json   bool
 	fore   bool
 	detach bool
+	noWait bool
+	most   time.Duration
 }
 
 func newRun(s *streams) *cobra.Command {
@@ -37,7 +40,8 @@ func newRun(s *streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [PROMPT|-]",
 		Short: "Send a message and stay with it until it is answered",
-		Long: `Send a message and stay with it until it is answered, through failover.
+		Long: `Send a message and stay with it until it is answered, through failover,
+waiting and return.
 
 Without -t or -c a new thread begins in this directory. With them and without
 a prompt, a thread that was left open is carried on.`,
@@ -61,6 +65,8 @@ a prompt, a thread that was left open is carried on.`,
 	f.StringVar(&o.cd, "cd", "", "work in this `directory`")
 	f.BoolVar(&o.fore, "foreground", false, "be the server inside this command, for CI and containers")
 	f.BoolVar(&o.detach, "detach", false, "print the thread and leave; `attach` shows it")
+	f.BoolVar(&o.noWait, "no-wait", false, "end where no engine can serve now (exit 3), rather than wait for one")
+	f.DurationVar(&o.most, "wait-max", 0, "wait for `so long` in all: 90m, 8h")
 	f.BoolVar(&o.json, "json", false, "print events as JSON, one a line")
 	return c
 }
@@ -71,6 +77,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	if o.detach && o.fore {
 		return usage("--foreground serves inside this command and --detach leaves it", "use one of them")
+	}
+	if o.most < 0 || o.noWait && o.most > 0 {
+		return usage("--wait-max names a time to wait, and --no-wait none", "use one of them")
 	}
 	if o.engine != "" && o.chain != "" {
 		return usage("-e pins one engine and --chain names several", "use one of them")
@@ -95,7 +104,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	p := newPrinter(o.streams, o.json)
-	ask := api.Prompt{ID: paceline.MessageID(store.NewID("m")), Text: prompt, Client: o.client(policy, o.detach || p.tty != nil)}
+	ask := api.Prompt{ID: paceline.MessageID(store.NewID("m")), Text: prompt, Patience: o.patience(), Client: o.client(policy, o.detach || p.tty != nil)}
 	if again {
 		th, err := o.pick(ctx, harness.Tree(dir))
 		if err != nil {
@@ -157,6 +166,22 @@ func (o *runOptions) load(dir string) (config.Policy, error) {
 	return p, err
 }
 
+// atLimit says what happens where there is one engine.
+func (o *runOptions) atLimit() string {
+	if o.noWait {
+		return "ends with its reset time"
+	}
+	return "waits for its reset"
+}
+
+// patience is how long the message may wait.
+func (o *runOptions) patience() time.Duration {
+	if o.noWait {
+		return -1
+	}
+	return o.most
+}
+
 // pick finds the thread that was named, or the last one of the tree.
 func (o *runOptions) pick(ctx context.Context, tree string) (store.Thread, error) {
 	st, err := o.open(ctx)
@@ -178,8 +203,8 @@ func (o *runOptions) announce(p *printer, got api.Accepted, policy config.Policy
 		if strings.HasPrefix(names[0], "codex") {
 			other = "claude"
 		}
-		p.note(fmt.Sprintf("%s · run on %s, %s mode. At its limit this run ends with its reset time; --chain %s,%s would go on.",
-			got.Thread, names[0], got.Mode, names[0], other))
+		p.note(fmt.Sprintf("%s · run on %s, %s mode. At its limit it %s; --chain %s,%s would go on.",
+			got.Thread, names[0], got.Mode, o.atLimit(), names[0], other))
 		return
 	}
 	p.note(fmt.Sprintf("%s · run on %s, then %s; %s mode.", got.Thread, got.Chain[0], strings.Join(got.Chain[1:], ", then "), got.Mode))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -288,6 +289,13 @@ func uuid() string {
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// UUIDOf is the name that follows from another one, always the same.
+func UUIDOf(name string) string {
+	b := sha256.Sum256([]byte(name))
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: of one's own making
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
 // UUID makes the name under which a message is kept in engines' transcripts.

@@ -107,6 +107,13 @@ func exclusion(c Candidate, a Ask) string {
 	return ""
 }
 
+// Fits reports whether c may take over from after, whatever is held against it
+// now and wherever it stands in the chain.
+func Fits(c Candidate, after *Candidate, w Weaker) bool {
+	c.Limit = nil
+	return exclusion(c, Ask{After: after, Weaker: w}) == ""
+}
+
 // dearer reports whether moving spends money of another kind (P6, Z47). A
 // posture that nobody could read is not spent.
 func dearer(from, to paceline.Posture) bool {

@@ -90,6 +90,9 @@ func dispatchRefused(s State, e DispatchRefused, f Facts) (State, []Effect) {
 func skip(s State, why string, d Decision, f Facts) (State, []Effect) {
 	s.Claim.Phase, s.Claim.Why, s.Claim.Resolved = Skipped, why, f.Now
 	d.What, d.Why = "skip the claim", why
+	if s.Failure != nil && d.Event != "stop asked" && !f.Stop {
+		return rest(s, *s.Failure, why, d, f, nil) // F29
+	}
 	end := Settle{Status: Broke, Text: "failed", Hint: why}
 	if s.Failure != nil {
 		end = settle(s, *s.Failure, why, f)

@@ -44,6 +44,8 @@ type (
 	// Reconciled: a person has looked at every call of the run that began and
 	// never reported.
 	Reconciled struct{}
+	// WaitOver: the time that the run's message waits for has come.
+	WaitOver struct{ Next paceline.RunID }
 	// DispatchDue: the effect of a pending claim is being performed.
 	DispatchDue struct{ Next paceline.RunID }
 	// DispatchRefused: an attempt at it could not be carried out.
@@ -61,6 +63,7 @@ func (End) event() string             { return "end" }
 func (Lost) event() string            { return "lost" }
 func (StopAsked) event() string       { return "stop asked" }
 func (Reconciled) event() string      { return "reconciled" }
+func (WaitOver) event() string        { return "wait over" }
 func (DispatchDue) event() string     { return "dispatch due" }
 func (DispatchRefused) event() string { return "dispatch refused" }
 
@@ -75,6 +78,10 @@ type (
 	Dispatch struct{ Run paceline.RunID }
 	// Create is the successor's row.
 	Create struct{ Run State }
+	// Resume is the row of the run that goes on after a wait.
+	Resume struct{ Run State }
+	// Await: the message waits now.
+	Await struct{ Wait Wait }
 	// Announce is a line of ours in the thread, for people and for the log.
 	Announce struct{ Text string }
 	// Hold keeps a limit against an engine, for every process.
@@ -96,6 +103,8 @@ type (
 
 func (Dispatch) effect() string { return "dispatch" }
 func (Create) effect() string   { return "create" }
+func (Resume) effect() string   { return "resume" }
+func (Await) effect() string    { return "await" }
 func (Announce) effect() string { return "announce" }
 func (Hold) effect() string     { return "hold" }
 func (Lift) effect() string     { return "lift" }
@@ -165,6 +174,9 @@ type Facts struct {
 	Stop     bool // its user asked to stop it, perhaps before the failure landed (F19)
 	Archived bool // the thread was archived or deleted
 	Asking   bool // a permission or input request of the run is unanswered
+	// Lacks are the engines whose own transcript was read and does not hold the
+	// message: a program that was ended at its limit may not have written it.
+	Lacks map[paceline.Engine]bool
 	// Probe is what one fresh process said of the sign-in after an auth failure:
 	// a parallel child may have refreshed the token meanwhile.
 	Probe Probe

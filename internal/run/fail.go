@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/place"
@@ -43,7 +44,7 @@ func fail(s State, failure paceline.Failure, d Decision, f Facts) (State, []Effe
 	d.Out = next.Out
 	if why := refusal(s, failure, next, f); why != "" {
 		d.What, d.Why = "no failover", why
-		return s, append(effects, settle(s, failure, why, f), Decide{d})
+		return rest(s, failure, why, d, f, effects)
 	}
 	s.Claim = Claim{Phase: Pending, Target: next.Engine, Why: did(failure.Cause), Since: f.Now}
 	d.What = "claim " + next.Engine.String()
@@ -56,6 +57,18 @@ func fail(s State, failure paceline.Failure, d Decision, f Facts) (State, []Effe
 		d.Why += "; weaker there, as allowed: " + next.Weaker
 	}
 	return s, append(effects, Dispatch{s.ID}, Decide{d})
+}
+
+// rest ends or parks a message that nobody takes now.
+func rest(s State, failure paceline.Failure, why string, d Decision, f Facts, effects []Effect) (State, []Effect) {
+	w, not := wait(s, failure, f)
+	if not != "" {
+		d.Why += "; not waiting: " + not
+		return s, append(effects, settle(s, failure, why, f), Decide{d})
+	}
+	s.Wait = w
+	d.What, d.Why = fmt.Sprintf("wait for %s until %s (%s)", w.For, w.Until.UTC().Format(time.RFC3339), w.Source), why
+	return s, append(effects, Await{w}, Announce{waiting(w, s, f)}, Decide{d})
 }
 
 // refusal says why a failed run's message may not be sent again; "" means that

@@ -24,12 +24,14 @@ type world struct {
 	stop    bool
 	opener  bool
 	roll    bool
+	// patience is the message's: the chain alone is walked where it is negative.
+	patience time.Duration
 }
 
 func (w *world) facts(i int) Facts {
 	f := Facts{
 		Now: w.now, Chain: w.chain, Stop: w.stop,
-		Message: paceline.Message{ID: "m1", Kind: paceline.KindPrompt, Opener: w.opener},
+		Message: paceline.Message{ID: "m1", Kind: paceline.KindPrompt, Opener: w.opener, Patience: w.patience},
 		Roll:    w.roll, Kept: w.roll,
 	}
 	for j, r := range w.runs {
@@ -45,17 +47,34 @@ func (w *world) step(t *rapid.T, i int, e Event, f Facts) {
 	after, effects := Step(before, e, f)
 	w.runs[i] = after
 	w.settled += len(of[Settle](effects))
+	for _, h := range of[Hold](effects) {
+		for k := range w.chain {
+			if w.patience >= 0 && w.chain[k].Engine == h.Limit.Engine {
+				w.chain[k].Limit = &h.Limit
+			}
+		}
+	}
+	var born []State
 	for _, c := range of[Create](effects) {
+		born = append(born, c.Run)
+	}
+	for _, c := range of[Resume](effects) {
+		born = append(born, c.Run)
+	}
+	for _, c := range born {
 		w.created[before.ID]++
 		if w.created[before.ID] > 1 {
 			t.Fatalf("F18 %s was sent again twice", before.ID)
 		}
 		for _, r := range w.runs {
-			if c.Run.Carry != Progress && (r.Work != paceline.WorkNone || w.truth[r.ID]) {
-				t.Fatalf("P1 %s goes out although %s may have worked", c.Run.ID, r.ID)
+			if c.Carry < Progress && (r.Work != paceline.WorkNone || w.truth[r.ID]) {
+				t.Fatalf("P1 %s goes out although %s may have worked", c.ID, r.ID)
+			}
+			if c.Carry < Progress && r.Engine == c.Engine && r.Sent && r.Conversation != "" && w.patience >= 0 {
+				t.Fatalf("P1 %s sends the message to %s again, whose conversation holds it", c.ID, r.Engine)
 			}
 		}
-		w.runs = append(w.runs, c.Run)
+		w.runs = append(w.runs, c)
 	}
 	if before.Phase >= Done && after.Phase != before.Phase {
 		t.Fatalf("%s rose from %s to %s", before.ID, before.Phase, after.Phase)
@@ -64,6 +83,9 @@ func (w *world) step(t *rapid.T, i int, e Event, f Facts) {
 		t.Fatalf("P3 a resolved claim changed: %s to %s", before.Claim.Phase, after.Claim.Phase)
 	}
 	again, more := Step(after, e, f)
+	if _, over := e.(WaitOver); over && len(of[Resume](more)) == 0 {
+		return // it waits on, and says so each time
+	}
 	if _, refused := e.(DispatchRefused); !refused && before.Phase != Starting && (len(more) > 0 || again.Phase != after.Phase) {
 		if _, begin := e.(Begin); !begin {
 			t.Fatalf("F61 the same %s twice has effects: %+v", e.event(), more)
@@ -90,7 +112,7 @@ func (w *world) ending(t *rapid.T, id paceline.RunID) wire.Ending {
 
 func TestAnyOrder(t *testing.T) {
 	t.Run("P1 P3 F18 F26 F61 F70 in any order of terminals, restarts and attempts: never twice, and every claim ends", rapid.MakeCheck(func(t *rapid.T) {
-		w := &world{now: now, truth: map[paceline.RunID]bool{}, created: map[paceline.RunID]int{}}
+		w := &world{patience: -1, now: now, truth: map[paceline.RunID]bool{}, created: map[paceline.RunID]int{}}
 		w.opener, w.roll = rapid.Bool().Draw(t, "opener"), rapid.Bool().Draw(t, "roll")
 		for i := range rapid.IntRange(1, 4).Draw(t, "chain") {
 			w.chain = append(w.chain, candidate(fmt.Sprintf("e%d", i)))
@@ -141,11 +163,79 @@ func TestAnyOrder(t *testing.T) {
 			if r.Claim.Phase == Pending {
 				t.Fatalf("P3 the claim of %s never ends", r.ID)
 			}
+			if r.Waiting() {
+				t.Fatalf("%s waits although it was told not to", r.ID)
+			}
 			if r.Open() {
 				open++
 			}
 			if seen[r.Engine]++; seen[r.Engine] > 1 {
 				t.Fatalf("F70 %s had the message twice", r.Engine)
+			}
+		}
+		if open+w.settled != 1 {
+			t.Fatalf("P2 %d runs open and settled %d times", open, w.settled)
+		}
+	}))
+}
+
+func TestWaitsInAnyOrder(t *testing.T) {
+	t.Run("P1 P2 P3 A18 F29 in any order of limits, waits, restarts and stops: never twice, and never lost", rapid.MakeCheck(func(t *rapid.T) {
+		w := &world{now: now, truth: map[paceline.RunID]bool{}, created: map[paceline.RunID]int{}}
+		w.opener, w.roll = rapid.Bool().Draw(t, "opener"), rapid.Bool().Draw(t, "roll")
+		for i := range rapid.IntRange(1, 3).Draw(t, "chain") {
+			w.chain = append(w.chain, candidate(fmt.Sprintf("e%d", i)))
+		}
+		w.runs = []State{{ID: "r0", Message: "m1", Engine: w.chain[0].Engine, Created: now}}
+		for n := range rapid.IntRange(1, 60).Draw(t, "events") {
+			w.now = w.now.Add(time.Duration(rapid.IntRange(0, 4000).Draw(t, "seconds")) * time.Second)
+			// Only one run is open at a time; it is what the owner works on.
+			i := -1
+			for j, r := range w.runs {
+				if r.Open() {
+					i = j
+				}
+			}
+			if i < 0 {
+				break
+			}
+			r, f := w.runs[i], w.facts(i)
+			next := paceline.RunID(fmt.Sprintf("r%d", n+1))
+			switch {
+			case rapid.IntRange(0, 40).Draw(t, "stop") == 0:
+				w.stop = true
+				w.step(t, i, StopAsked{By: "its user"}, w.facts(i))
+			case r.Claim.Phase == Pending:
+				w.step(t, i, DispatchDue{Next: next}, f)
+			case r.Waiting():
+				if w.now.Before(r.Wait.Until) {
+					w.now = r.Wait.Until
+					f = w.facts(i)
+				}
+				w.step(t, i, WaitOver{Next: next}, f)
+			case r.Phase == Queued:
+				w.step(t, i, Begin{}, f)
+			case r.Phase == Starting:
+				w.step(t, i, Send{Conversation: paceline.ConversationID("c-" + r.Engine.Account)}, f)
+			default:
+				if rapid.Bool().Draw(t, "works") {
+					w.truth[r.ID] = true
+				}
+				e := w.ending(t, r.ID)
+				if rapid.IntRange(0, 2).Draw(t, "limited") > 0 {
+					e.Outcome, e.Failure.Cause = paceline.OutcomeFailed, paceline.CauseUsageLimit
+					e.Failure.Reset = paceline.Reset{At: w.now.Add(time.Duration(rapid.IntRange(-60, 9000).Draw(t, "reset")) * time.Second), Source: paceline.ResetStated}
+				}
+				w.step(t, i, End{e}, f)
+			}
+			if rapid.IntRange(0, 9).Draw(t, "again") == 0 && w.runs[i].Live() {
+				w.step(t, i, Lost{Delivered: w.truth[r.ID], Ending: w.ending(t, r.ID)}, w.facts(i))
+			}
+		}
+		open := 0
+		for _, r := range w.runs {
+			if r.Open() {
+				open++
 			}
 		}
 		if open+w.settled != 1 {

@@ -26,7 +26,7 @@ func base() (State, Facts) {
 	s := State{ID: "r1", Thread: "t1", Message: "m1", Engine: engine("claude"), Phase: Running, Work: paceline.WorkNone, Sent: true, Conversation: "c1"}
 	f := Facts{
 		Now:     now,
-		Message: paceline.Message{ID: "m1", Thread: "t1", Kind: paceline.KindPrompt, Opener: true},
+		Message: paceline.Message{ID: "m1", Thread: "t1", Kind: paceline.KindPrompt, Opener: true, Patience: -1},
 		Chain:   []place.Candidate{candidate("claude"), candidate("codex")},
 	}
 	return s, f

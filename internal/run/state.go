@@ -63,9 +63,10 @@ const (
 	Bare     Carry = iota // nothing: the engine's own conversation holds what went before
 	History               // the message stands below what was said before it
 	Progress              // the message is quoted among what was done for it, and is no prompt (P1)
+	Continue              // our fixed text: the conversation holds the message already
 )
 
-var carryNames = []string{"", "history", "progress"}
+var carryNames = []string{"", "history", "progress", "continue"}
 
 // State is one run. A copy is a snapshot: it holds no pointers that Step
 // writes through.
@@ -90,6 +91,7 @@ type State struct {
 	WorkedBy paceline.Evidence `json:"worked_by,omitzero"`
 	Failure  *paceline.Failure `json:"failure,omitempty"`
 	Claim    Claim             `json:"claim,omitzero"`
+	Wait     Wait              `json:"wait,omitzero"`
 
 	Created time.Time `json:"created"`
 	Began   time.Time `json:"began,omitzero"`
@@ -121,9 +123,9 @@ func (s State) Live() bool {
 }
 
 // Open reports whether anything is still to happen with this run: it is not
-// over, or its claim is pending (P3).
+// over, its claim is pending, or its message waits (P3).
 func (s State) Open() bool {
-	return s.Phase < Done || s.Claim.Phase == Pending
+	return s.Phase < Done || s.Claim.Phase == Pending || s.Waiting()
 }
 
 func (p Phase) String() string      { return word(phaseNames, uint8(p)) }

@@ -37,6 +37,8 @@ func Step(s State, e Event, f Facts) (State, []Effect) {
 		return stopAsked(s, e, f)
 	case Reconciled:
 		return reconciled(s, f)
+	case WaitOver:
+		return waitOver(s, e, f)
 	case DispatchDue:
 		return dispatch(s, e, f)
 	case DispatchRefused:
@@ -180,6 +182,10 @@ func stopAsked(s State, e StopAsked, f Facts) (State, []Effect) {
 		return s, []Effect{Settle{Status: Halted, Text: "stopped by " + e.By}, Decide{d}}
 	case s.Claim.Phase == Pending:
 		return skip(s, "it was stopped by "+e.By, d, f)
+	case s.Waiting():
+		s.Wait = Wait{}
+		d.What, d.Why = "wait no longer", "asked by "+e.By
+		return s, []Effect{Settle{Status: Halted, Text: "stopped by " + e.By}, Decide{d}}
 	}
 	return s, nil
 }

@@ -30,15 +30,17 @@ type settlement struct {
 	Reset paceline.Reset `json:"reset,omitzero"`
 }
 
-const messageColumns = `id, thread, kind, sender, text, uuid, at, opener, status, settlement, settled_at, steers`
+const messageColumns = `id, thread, kind, sender, text, uuid, at, opener, status, settlement, settled_at, steers, patience`
 
 func scanMessage(row scanner) (Message, error) {
 	var m Message
 	var text []byte
 	var at, settled Millis
+	var patience int64
 	var end JSON[settlement]
-	err := row.Scan(&m.ID, &m.Thread, word{&m.Kind}, &m.Sender, &text, &m.UUID, &at, &m.Opener, word{&m.Status}, &end, &settled, &m.Steers)
+	err := row.Scan(&m.ID, &m.Thread, word{&m.Kind}, &m.Sender, &text, &m.UUID, &at, &m.Opener, word{&m.Status}, &end, &settled, &m.Steers, &patience)
 	m.Text, m.At, m.Settled = string(text), at.Time, settled.Time
+	m.Patience = time.Duration(patience) * time.Millisecond
 	m.Outcome, m.Hint, m.Reset = end.V.Text, end.V.Hint, end.V.Reset
 	return m, err
 }
@@ -82,7 +84,7 @@ func (t *Tx) SettleSteers(ctx context.Context, id paceline.RunID, e run.Settle) 
 	_, err := t.tx.ExecContext(ctx, `UPDATE messages SET status = $2, settlement = $3, settled_at = $4 WHERE status = $5 AND `+steersOf,
 		id, e.Status.String(), JSON[settlement]{settlement{e.Text, e.Hint, e.Reset}}, Millis{t.now}, run.Unsettled.String())
 	if err != nil {
-		return fmt.Errorf("settle the steers of %s: %w", id, err)
+		return fmt.Errorf("settle what steered %s: %w", id, err)
 	}
 	return nil
 }
@@ -90,10 +92,10 @@ func (t *Tx) SettleSteers(ctx context.Context, id paceline.RunID, e run.Settle) 
 func (t *Tx) addMessage(ctx context.Context, m paceline.Message, steers paceline.RunID) (row Message, accepted bool, err error) {
 	what := "add message " + string(m.ID)
 	row, err = one(t.tx.QueryRowContext(ctx, `INSERT INTO messages (`+messageColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11, $12)
 		ON CONFLICT (id) DO NOTHING RETURNING `+messageColumns,
 		m.ID, m.Thread, m.Kind.String(), readable(m.Sender), []byte(m.Text), m.UUID, Millis{m.At}, m.Opener,
-		run.Unsettled.String(), JSON[settlement]{}, steers), what, scanMessage)
+		run.Unsettled.String(), JSON[settlement]{}, steers, patience(m.Patience)), what, scanMessage)
 	if errors.Is(err, ErrNotFound) {
 		row, err = t.Message(ctx, m.ID)
 		return row, false, err
@@ -105,6 +107,15 @@ func (t *Tx) addMessage(ctx context.Context, m paceline.Message, steers paceline
 		return row, false, fmt.Errorf("%s: %w", what, err)
 	}
 	return row, true, nil
+}
+
+// patience is a duration as a row keeps it. None at all stays negative however
+// small it is.
+func patience(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return d.Milliseconds()
 }
 
 // SettleMessage ends a message. It ends once: the first settlement stands, and

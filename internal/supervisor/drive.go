@@ -90,6 +90,9 @@ func (o *owner) launch(ctx context.Context, h harness.Harness, a paceline.Accoun
 	if err := key(ctx, &l.Account, o.Env, o.keys); err != nil {
 		return l, err
 	}
+	if r.Carry == run.Continue {
+		return l, o.continued(ctx, r, &l)
+	}
 	if r.Carry != run.Bare {
 		return l, nil // a packet begins a conversation: an older one would lack what was said since
 	}

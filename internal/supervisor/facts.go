@@ -20,6 +20,7 @@ type facts struct {
 	stop   bool
 	asking bool
 	probe  run.Probe
+	lacks  map[paceline.Engine]bool
 	silent []string // calls that began and never reported
 	kept   bool     // all that the run did is on record
 }
@@ -27,7 +28,7 @@ type facts struct {
 // facts gathers everything that a rule may look at.
 func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts) (run.Facts, error) {
 	f := run.Facts{
-		Now: time.Now(), Chain: seen.chain, Stop: seen.stop, Asking: seen.asking, Probe: seen.probe,
+		Now: time.Now(), Chain: seen.chain, Stop: seen.stop, Asking: seen.asking, Probe: seen.probe, Lacks: seen.lacks,
 		MaxHops: o.policy.Fallback.MaxHops, Weaker: o.policy.Fallback.Weaker, Off: !o.policy.Fallback.Enabled,
 		Archived: o.thread.Archived, Silent: seen.silent, Kept: seen.kept,
 		Roll: o.policy.Fallback.Rollover != config.RolloverOff, RollSilent: o.policy.Fallback.Rollover == config.RolloverAlways,
@@ -62,11 +63,7 @@ func (o *owner) candidates(ctx context.Context) ([]place.Candidate, error) {
 	var out []place.Candidate
 	for _, e := range o.thread.Chain {
 		c := o.candidate(ctx, e, len(o.thread.Chain) > 1)
-		for _, l := range limits {
-			if l.Engine == e {
-				c.Limit = &l
-			}
-		}
+		c.Limit = held(limits, e)
 		out = append(out, c)
 	}
 	return out, nil

@@ -25,7 +25,8 @@ type owner struct {
 	keys   harness.Environment // of metered accounts; nowhere else
 	thread store.Thread
 	policy config.Policy
-	dying  chan struct{} // closed when the last run's tree is gone; nil when there is none
+	parked paceline.MessageID // a message without a run that was announced to wait
+	dying  chan struct{}      // closed when the last run's tree is gone; nil when there is none
 }
 
 // serve does whatever is open in the thread, oldest first, until nothing is.
@@ -45,6 +46,10 @@ func (o *owner) serve(ctx context.Context) error {
 			}
 		case r.Claim.Phase == run.Pending:
 			if err := o.dispatch(ctx, *r); err != nil {
+				return err
+			}
+		case r.Waiting():
+			if err := o.wait(ctx, *r); err != nil {
 				return err
 			}
 		case r.Live():
@@ -101,6 +106,7 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 	if !ch.Found {
 		return o.unplaced(ctx, m, chain, ch)
 	}
+	o.parked = ""
 	d.Why = "it is the first in the chain that can serve"
 	switch {
 	case !m.Opener && carry == run.Bare:
@@ -212,6 +218,9 @@ func (o *owner) unplaced(ctx context.Context, m store.Message, chain []place.Can
 	}(); out {
 		status = run.NeedSignIn
 	}
+	if at, source := returns(chain, m.Message); !at.IsZero() && status == run.Blocked {
+		return o.park(ctx, m, at, source, why, ch)
+	}
 	end := run.Settle{Status: status, Text: "no engine can serve", Hint: why}
 	d := run.Decision{At: time.Now(), Event: "placed", What: "no engine can serve", Why: why, Out: ch.Out}
 	err := o.journal.commit(ctx, o.thread.ID, func(tx *store.Tx) ([]Event, error) {
@@ -282,6 +291,8 @@ func (o *owner) record(ctx context.Context, tx *store.Tx, s run.State, effects [
 			err = o.box.Enqueue(ctx, tx, e)
 		case run.Create:
 			err = tx.AddRun(ctx, e.Run)
+		case run.Resume:
+			err = tx.AddRun(ctx, e.Run)
 		case run.Announce:
 			err = tx.AddItem(ctx, item(s, "announcement", map[string]string{"text": e.Text}))
 		case run.Hold:
@@ -309,6 +320,11 @@ func (o *owner) told(s run.State, effects []run.Effect) (out []Event) {
 	for _, e := range effects {
 		ev := Event{At: time.Now(), Thread: s.Thread, Run: s.ID}
 		switch e := e.(type) {
+		case run.Await:
+			until := e.Wait.Until.UTC()
+			ev.Event, ev.Engine, ev.Until, ev.From, ev.Why = "waiting", e.Wait.For.String(), &until, e.Wait.Source.String(), e.Wait.Why
+		case run.Resume:
+			ev.Event, ev.Run, ev.Engine = "resumed", e.Run.ID, e.Run.Engine.String()
 		case run.Announce:
 			ev.Event, ev.Text = "announcement", e.Text
 		case run.Create:

@@ -27,6 +27,11 @@ func (o *owner) prompt(ctx context.Context, r run.State, m paceline.Message) (pa
 	if r.Carry == run.Bare {
 		return m, nil
 	}
+	if r.Carry == run.Continue {
+		// Under its own name: the program drops a second message of the same one.
+		m.Text, m.UUID, m.Kind = packet.Continuation, harness.UUIDOf(string(r.ID)), paceline.KindContinuation
+		return m, nil
+	}
 	it, err := o.Store.RunItem(ctx, o.thread.ID, r.ID, "packet")
 	if err == nil {
 		m.Text = fields(it)["text"]

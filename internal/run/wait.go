@@ -1,0 +1,284 @@
+package run
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/place"
+)
+
+// Where nobody can go on now, the message waits:
+//
+//	cause                     until
+//	usage_limit, throttle     the soonest reset of all engines that may serve, and a moment
+//	transport, server, stall  1, 2, 4, 8, then every 15 minutes (A25)
+//	crash, other              1 s, then 1, 2, 4, 8, 15, 30 minutes, then hourly; given up after 12 (A28)
+//	the rest                  nothing: waiting does not help
+//
+// A wait is part of its run's row, so it outlives a restart, and a wall-clock
+// time, so it outlives a suspend (A20). What follows it continues the
+// conversation that holds the message already; the message itself is sent again
+// only to an engine that never had it, and only where nobody did anything.
+
+// Wait is what a failed run's message waits for. The zero value is no wait.
+type Wait struct {
+	Until  time.Time            `json:"until,omitzero"`
+	Source paceline.ResetSource `json:"source,omitempty"`
+	For    paceline.Engine      `json:"for,omitzero"`
+	Why    string               `json:"why,omitempty"` // what its engine did ("hit its usage limit")
+}
+
+// Waiting reports whether the run's message waits for a time.
+func (s State) Waiting() bool { return !s.Wait.Until.IsZero() }
+
+// Given up after so many failures in a row (A28).
+const maxFailures = 12
+
+var (
+	outages  = []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute}
+	failures = []time.Duration{
+		time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
+	}
+)
+
+const (
+	// soon is how far apart an engine is asked again whose reset has passed and
+	// which is limited all the same.
+	soon = 10 * time.Second
+	// prose is added to a reset that was read from words: they drop the seconds.
+	prose = time.Minute
+	// spread keeps those who wait for the same reset a little apart.
+	spread = 400 * time.Millisecond
+)
+
+// wait decides whether and until when a failed run's message waits; why is the
+// reason where it does not.
+func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
+	w = Wait{For: s.Engine, Why: did(failure.Cause)}
+	n := inARow(s, failure.Cause, f)
+	switch {
+	case failure.Cause == paceline.CauseUsageLimit, failure.Cause == paceline.CauseThrottle:
+		w = soonest(s, failure, f)
+	case routeFault(failure.Cause):
+		w.Until = f.Now.Add(outages[min(n, len(outages))-1])
+	case failure.Cause == paceline.CauseCrash, failure.Cause == paceline.CauseOther:
+		if n >= maxFailures {
+			return Wait{}, fmt.Sprintf("%d failed attempts in a row, over five hours", n)
+		}
+		w.Until = f.Now.Add(failures[min(n, len(failures))-1])
+	default:
+		return Wait{}, "waiting does not help"
+	}
+	if w.Source == paceline.ResetNone {
+		w.Source = paceline.ResetAssumed
+	}
+	switch p := f.Message.Patience; {
+	case f.Stop || f.Archived || f.Asking || f.Since > 0:
+		return Wait{}, "it was ended"
+	case p < 0:
+		return Wait{}, "it was told not to wait"
+	case f.Message.Kind != paceline.KindPrompt:
+		return Wait{}, "its message is a " + f.Message.Kind.String() + ", not a prompt"
+	case silent(touched(s, failure, f), f) != "":
+		return Wait{}, "a call began and never reported"
+	case p > 0 && w.Until.Sub(f.Message.At) > p:
+		return Wait{}, fmt.Sprintf("it would wait until %s, longer than it was told to", w.Until.UTC().Format(time.RFC3339))
+	}
+	return w, ""
+}
+
+// inARow counts the failures of this kind that the message has had without
+// another one between them, this one included.
+func inARow(s State, c paceline.Cause, f Facts) int {
+	n := 1
+	for i := len(f.Earlier) - 1; i >= 0; i-- {
+		r := f.Earlier[i]
+		if r.Created.After(s.Created) {
+			continue
+		}
+		if r.Failure == nil || kind(r.Failure.Cause) != kind(c) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// kind is the schedule that a cause follows.
+func kind(c paceline.Cause) int {
+	switch {
+	case routeFault(c):
+		return 1
+	case c == paceline.CauseCrash, c == paceline.CauseOther:
+		return 2
+	}
+	return 0
+}
+
+// soonest is the first time at which an engine that may serve is free.
+func soonest(s State, failure paceline.Failure, f Facts) Wait {
+	own := failure.Reset
+	for _, e := range hold(s, failure, f) {
+		if h, ok := e.(Hold); ok {
+			own = h.Limit.Reset
+		}
+	}
+	best := Wait{Until: free(s.ID, own, f.Now), Source: own.Source, For: s.Engine, Why: did(failure.Cause)}
+	for _, c := range f.Chain {
+		if c.Engine == s.Engine || !mayServe(c, s, failure, f) {
+			continue
+		}
+		w := Wait{Until: f.Now, Source: paceline.ResetAssumed, For: c.Engine, Why: best.Why}
+		if place.Held(c.Limit, f.Now) {
+			if !c.Limit.Reset.Known() {
+				continue // only a person knows
+			}
+			w.Until, w.Source = free(s.ID, c.Limit.Reset, f.Now), c.Limit.Reset.Source
+		}
+		if last := lastOn(c.Engine, f); last != nil && w.Until.Before(last.Ended.Add(soon)) {
+			w.Until = last.Ended.Add(soon)
+		}
+		if w.Until.Before(best.Until) {
+			best = w
+		}
+	}
+	return best
+}
+
+// free is when an engine is asked after its reset: a moment later, and not at
+// the same instant as everybody else.
+func free(id paceline.RunID, r paceline.Reset, now time.Time) time.Time {
+	if !r.At.After(now) {
+		return now.Add(soon) // it should be free, and is not
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // never fails
+	at := r.At.Add(spread/4 + time.Duration(h.Sum32())%spread)
+	if r.Source == paceline.ResetDerived {
+		at = at.Add(prose)
+	}
+	return at
+}
+
+// mayServe reports whether an engine other than the failed one could take the
+// message once nothing is held against it.
+func mayServe(c place.Candidate, s State, failure paceline.Failure, f Facts) bool {
+	if last := lastOn(c.Engine, f); last != nil {
+		// It had the message already: it comes back where it was limited, and that
+		// is no further hop.
+		if last.Failure == nil || last.Failure.Cause != paceline.CauseUsageLimit && last.Failure.Cause != paceline.CauseThrottle {
+			return false
+		}
+		f.MaxHops = hops(s, f) + 1
+	}
+	if refusal(s, failure, place.Choice{Found: true}, f) != "" {
+		return false
+	}
+	for i := range f.Chain {
+		if f.Chain[i].Engine == s.Engine {
+			return place.Fits(c, &f.Chain[i], f.Weaker)
+		}
+	}
+	return false
+}
+
+// lastOn is the message's last earlier run on an engine.
+func lastOn(e paceline.Engine, f Facts) *State {
+	for i := len(f.Earlier) - 1; i >= 0; i-- {
+		if f.Earlier[i].Engine == e {
+			return &f.Earlier[i]
+		}
+	}
+	return nil
+}
+
+// waitOver goes on with a message whose wait is over: on the first engine of the
+// chain that is free.
+func waitOver(s State, e WaitOver, f Facts) (State, []Effect) {
+	if !s.Waiting() || s.Failure == nil {
+		return s, nil
+	}
+	d := decision(s, "wait over", f)
+	target, ok := s.Engine, kind(s.Failure.Cause) != 0
+	for _, c := range f.Chain {
+		if ok {
+			break
+		}
+		if !place.Held(c.Limit, f.Now) && (c.Engine == s.Engine && c.Unready == "" || c.Engine != s.Engine && mayServe(c, s, *s.Failure, f)) {
+			target, ok = c.Engine, true
+		}
+	}
+	if !ok {
+		return waitMore(s, d, f)
+	}
+	next := State{
+		ID: e.Next, Thread: s.Thread, Message: s.Message, After: s.ID, Hop: s.Hop,
+		Engine: target, Phase: Queued, Carry: resume(s, target, f), Created: f.Now,
+	}
+	s.Wait = Wait{}
+	d.What, d.Why = "go on with "+target.String(), "its wait is over"
+	if next.Carry == Continue {
+		d.Why += "; its conversation holds the message, and is continued"
+	}
+	return s, []Effect{Resume{next}, Announce{fmt.Sprintf("Going on with %s.", target)}, Decide{d}}
+}
+
+// waitMore waits on, since the reset has moved.
+func waitMore(s State, d Decision, f Facts) (State, []Effect) {
+	failure := *s.Failure
+	for _, c := range f.Chain {
+		if c.Engine == s.Engine && c.Limit != nil {
+			failure.Reset = c.Limit.Reset
+		}
+	}
+	w, why := wait(s, failure, f)
+	if why != "" {
+		s.Wait = Wait{}
+		d.What, d.Why = "wait no longer", why
+		return s, []Effect{settle(s, failure, why, f), Decide{d}}
+	}
+	s.Wait = w
+	d.What, d.Why = "wait for "+w.For.String(), "nobody is free yet"
+	return s, []Effect{Await{w}, Decide{d}}
+}
+
+// resume is what the run after a wait is sent. The conversation that holds the
+// message goes on; otherwise it is as after any failure.
+func resume(s State, target paceline.Engine, f Facts) Carry {
+	last := lastOn(target, f)
+	if target == s.Engine {
+		last = &s
+	}
+	quiet := touched(s, *s.Failure, f) == ""
+	switch {
+	case last != nil && last.Sent && last.Conversation != "" && !f.Lacks[target] && (target == s.Engine || quiet):
+		return Continue
+	case last != nil && target == s.Engine && !last.Sent:
+		return s.Carry
+	}
+	return carry(s, *s.Failure, f)
+}
+
+// waiting is the line that announces a wait.
+func waiting(w Wait, s State, f Facts) string {
+	at := w.Until.In(f.Now.Location())
+	layout := "15:04 MST"
+	if at.Sub(f.Now) > 20*time.Hour {
+		layout = "2 Jan 15:04 MST"
+	}
+	if w.Until.Sub(f.Now) < 2*time.Minute {
+		layout = "15:04:05 MST"
+	}
+	when := at.Format(layout)
+	switch {
+	case s.Failure != nil && routeFault(s.Failure.Cause) && len(f.Chain) > 1:
+		return "No engine can be reached; trying again at " + when
+	case s.Failure != nil && routeFault(s.Failure.Cause):
+		return fmt.Sprintf("%s could not be reached; trying it again at %s", s.Engine, when)
+	case s.Failure != nil && kind(s.Failure.Cause) != 0:
+		return fmt.Sprintf("%s %s; trying it again at %s.", s.Engine, did(s.Failure.Cause), when)
+	}
+	return fmt.Sprintf("Waiting for %s, free again at %s (%s).", w.For, when, w.Source)
+}

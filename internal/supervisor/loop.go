@@ -307,6 +307,7 @@ func (o *owner) record(ctx context.Context, tx *store.Tx, s run.State, effects [
 			err = tx.ReopenMessage(ctx, s.Message)
 		case run.Decide:
 			err = tx.AddDecision(ctx, s.Thread, e.Decision)
+		case run.Await: // a part of the run's own row
 		}
 		if err != nil {
 			return err

@@ -216,6 +216,16 @@ func TestRollover(t *testing.T) {
 		}
 		has(t, got[before], "[paceline] You take over a conversation", "| "+two, "printf claude > one.txt", "is the user's own.\nGo on.")
 	})
+	t.Run("Z42 a server that Codex left running is stopped and told of, and halts nothing", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			OpenAI:    fakeapi.Steps(fakeapi.Shell("printf up > up.txt; sleep 300"), fakeapi.Shell("printf codex > one.txt"), limit()),
+			Anthropic: fakeapi.Steps(fakeapi.Text{Text: "Went on."}),
+		})
+		r := b.want(0, "run", "--chain", "codex,claude", two)
+		has(t, r.err, "Switched to claude after codex hit its usage limit; it goes on from what was done.")
+		has(t, b.opened(fakeapi.Anthropic)[0], "went on in the background, and was ended with its engine\n| commandExecution: ", "sleep 300")
+		lacks(t, b.opened(fakeapi.Anthropic)[0], "UNRESOLVED")
+	})
 	t.Run("F68 the message after a rollover goes on in the successor's conversation", func(t *testing.T) {
 		b := newBed(t, fakeapi.Script{
 			Anthropic: fakeapi.Steps(fakeapi.Shell("printf claude > one.txt"), limit()),

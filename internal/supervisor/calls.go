@@ -12,6 +12,7 @@ type call struct {
 	id       string
 	about    string
 	reported bool
+	goesOn   bool // in the background, as the model was told
 }
 
 // called keeps a call before its effect can be over. It is on record at once:
@@ -25,9 +26,13 @@ func (d *drive) called(ctx context.Context, e wire.Event) {
 // reported keeps how a call ended: n is which call of the run it was.
 func (d *drive) reported(e wire.Event) {
 	for i := range d.calls {
-		if c := &d.calls[i]; c.id == e.ID && !c.reported {
-			c.reported = true
-			d.item("result", map[string]string{"n": strconv.Itoa(i + 1), "ok": strconv.FormatBool(e.OK)})
+		if c := &d.calls[i]; c.id == e.ID && (!c.reported || c.goesOn) {
+			c.reported, c.goesOn = true, e.Detail == wire.Background
+			body := map[string]string{"n": strconv.Itoa(i + 1), "ok": strconv.FormatBool(e.OK)}
+			if c.goesOn {
+				body["left"] = "running"
+			}
+			d.item("result", body)
 			return
 		}
 	}

@@ -245,6 +245,8 @@ func (h *past) reported(id paceline.RunID) map[int]string {
 			out[n] = "never reported; its user found that it took effect"
 		case f["by"] != "":
 			out[n] = "never reported; its user found that it did not take effect"
+		case f["left"] != "":
+			out[n] = "went on in the background, and was ended with its engine" // nothing of a run outlives it
 		case f["ok"] == "true":
 			out[n] = "completed"
 		default:

@@ -25,7 +25,7 @@ const (
 	Acked                         // the engine has the message: UUID where it says which
 	Text                          // a delta of the answer: Text
 	Tool                          // a tool began: Name, ID, Detail its arguments
-	ToolDone                      // it ended: ID, OK
+	ToolDone                      // it ended: ID, OK; with Detail Background it goes on, and the model was told so
 	File                          // a file was changed: Name is its path
 	Approval                      // the engine asks: Name is the tool, ID the request, Detail what for
 	Retrying                      // the engine retries by itself: Cause, Code, Delay (0 where it does not say)
@@ -87,6 +87,9 @@ type Account struct {
 	Scope   string
 	Posture paceline.Posture
 }
+
+// Background is a call that went on while the model took its next step.
+const Background = "background"
 
 // MaxDetail is how much of a call's arguments is kept, in bytes. What it wrote
 // is in the tree; what it was about is in the beginning.

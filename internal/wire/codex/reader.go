@@ -43,6 +43,7 @@ type turn struct {
 	failure  *paceline.Failure // of the last error that is not retried
 	answer   strings.Builder
 	acked    bool
+	running  []running
 }
 
 // New returns a reader of that form that has seen nothing.

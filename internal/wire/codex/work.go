@@ -30,6 +30,9 @@ var idlePrefix = []string{"thread/status", "thread/name", "thread/settings", "th
 // item takes in what happened within the turn.
 func (r *Reader) item(method string, p gjson.Result, root bool) []wire.Event {
 	if !strings.HasPrefix(method, "item/") {
+		if root && method == "thread/tokenUsage/updated" {
+			r.turn.counted()
+		}
 		return r.other(method, p)
 	}
 	it := p.Get("item")
@@ -42,9 +45,16 @@ func (r *Reader) item(method string, p gjson.Result, root bool) []wire.Event {
 	case kind == "agentMessage" && strings.HasPrefix(it.Get("text").String(), "Review was interrupted."):
 		return nil
 	case kind == "agentMessage" && method == "item/started":
-		return r.work(method, kind) // F3
+		return append(r.begins(root, kind, it), r.work(method, kind)...) // F3
 	}
-	events := r.work(method, kind)
+	var events []wire.Event
+	switch method {
+	case "item/started":
+		events = r.begins(root, kind, it)
+	case "item/completed":
+		r.turn.ends(it.Get("id").String())
+	}
+	events = append(events, r.work(method, kind)...)
 	switch {
 	case method == "item/agentMessage/delta" && root:
 		r.turn.answer.WriteString(p.Get("delta").String())
@@ -61,6 +71,15 @@ func (r *Reader) item(method string, p gjson.Result, root bool) []wire.Event {
 		events = append(events, done(r.line, kind, it)...)
 	}
 	return events
+}
+
+// begins is an item of the model that begins. What a child does says nothing of
+// its parent's commands.
+func (r *Reader) begins(root bool, kind string, it gjson.Result) []wire.Event {
+	if !root {
+		return nil
+	}
+	return r.turn.begins(r.line, kind, it)
 }
 
 // mine is the echo of a message of ours.

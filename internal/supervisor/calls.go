@@ -11,6 +11,7 @@ import (
 type call struct {
 	id       string
 	about    string
+	looks    bool // it can change nothing
 	reported bool
 	goesOn   bool // in the background, as the model was told
 }
@@ -18,8 +19,12 @@ type call struct {
 // called keeps a call before its effect can be over. It is on record at once:
 // one that never reports must be known after any crash.
 func (d *drive) called(ctx context.Context, e wire.Event) {
-	d.calls = append(d.calls, call{id: e.ID, about: about(e.Name, e.Detail)})
-	d.item("tool", map[string]string{"name": e.Name, "about": e.Detail, "n": strconv.Itoa(len(d.calls))})
+	d.calls = append(d.calls, call{id: e.ID, about: about(e.Name, e.Detail), looks: e.OK})
+	body := map[string]string{"name": e.Name, "about": e.Detail, "n": strconv.Itoa(len(d.calls))}
+	if e.OK {
+		body["looks"] = "only"
+	}
+	d.item("tool", body)
 	d.keep(ctx)
 }
 
@@ -38,10 +43,11 @@ func (d *drive) reported(e wire.Event) {
 	}
 }
 
-// silent names the calls that began and never reported.
+// silent names the calls that began and never reported, but for those that can
+// only look: nothing depends on their outcome.
 func (d *drive) silent() (out []string) {
 	for _, c := range d.calls {
-		if !c.reported {
+		if !c.reported && !c.looks {
 			out = append(out, c.about)
 		}
 	}

@@ -204,7 +204,11 @@ func (h *past) did(r run.State, own bool) (out []packet.Item) {
 		case "tool":
 			calls++
 			p.Kind, p.Says = packet.Call, ended[calls]
-			if own && p.Says == "" {
+			switch {
+			case !own || p.Says != "":
+			case h.looks(it):
+				p.Says = "cut; it only looked"
+			default:
 				p.Says = packet.Unresolved
 			}
 		case "file":

@@ -85,6 +85,9 @@ func (h *told) run(m paceline.Message, engine string, set func(*run.State), item
 			case "tool":
 				calls++
 				body = map[string]string{"name": "Bash", "about": text, "n": fmt.Sprint(calls)}
+			case "look":
+				calls++
+				kind, body = "tool", map[string]string{"name": "Read", "about": text, "n": fmt.Sprint(calls), "looks": "only"}
 			case "file":
 				body = map[string]string{"path": text}
 			case "result":
@@ -219,11 +222,11 @@ func TestPrompt(t *testing.T) {
 		m := h.message(paceline.KindPrompt, "Write one.txt.")
 		source := h.run(m, "claude", func(r *run.State) { failing(r); r.Work = paceline.WorkSome },
 			"text:I begin.", "tool:write one", "tool:write two", "tool:deploy", "result:2 false", "result:1 true",
-			"file:one.txt", "file:old.txt", "file:"+filepath.Join(h.thread.Tree, "gone.txt"), "text:Now I", "announcement:x", "stopped:vite")
+			"look:read it", "file:one.txt", "file:old.txt", "file:"+filepath.Join(h.thread.Tree, "gone.txt"), "text:Now I", "announcement:x", "stopped:vite")
 		got := h.sent(h.run(m, "codex", follows(source, run.Progress)), m)
 		must(t, got, "call of claude: completed\n| Bash: write one", "call of claude: failed\n| Bash: write two", "call of claude: UNRESOLVED\n| Bash: deploy",
 			"file of claude: there, 4 bytes, changed since the run began\n| one.txt", "file of claude: there, 3 bytes, unchanged since before\n| old.txt", "file of claude: not there now\n| ",
-			"reply of claude: PARTIAL\n| Now I", "reply of claude\n| I begin.", "note of claude: left running in the background, and stopped by us\n| vite",
+			"call of claude: cut; it only looked\n| Read: read it", "reply of claude: PARTIAL\n| Now I", "reply of claude\n| I begin.", "note of claude: left running in the background, and stopped by us\n| vite",
 			"| one.txt (4 bytes)\n", "| dir/two.txt (1 bytes)\n", "\n| Write one.txt.\n")
 		if strings.Contains(got, "| old.txt (") || strings.HasSuffix(got, "Write one.txt.") {
 			t.Error(got)
@@ -352,6 +355,26 @@ func candidatesOf(names ...string) (out []place.Candidate) {
 		out = append(out, place.Candidate{Engine: paceline.Engine{Account: n}, Route: n + ":443", Posture: paceline.PostureSubscription})
 	}
 	return out
+}
+
+func TestSilent(t *testing.T) {
+	h := newTold(t)
+	m := h.message(paceline.KindPrompt, "Deploy.")
+	r := h.run(m, "claude", failing, "tool:deploy", "look:read", "tool:test", "result:3 true")
+	got, err := h.silent(t.Context(), r.ID)
+	if err != nil || len(got) != 1 || got[0].About != "Bash: deploy" || got[0].n != 1 {
+		t.Errorf("Z43 only what may have changed something is asked about: %+v, %v", got, err)
+	}
+	halted, ok, err := Halted(t.Context(), h.Store, h.thread)
+	if err != nil || ok {
+		t.Errorf("a message that is open is not halted: %+v, %v", halted, err)
+	}
+	h.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.SettleMessage(ctx, m.ID, run.Settle{Status: run.NeedPerson})
+	})
+	if halted, ok, err = Halted(t.Context(), h.Store, h.thread); err != nil || ok {
+		t.Errorf("a run with a claim is not halted: %+v, %v", halted, err)
+	}
 }
 
 func TestResume(t *testing.T) {

@@ -68,11 +68,18 @@ func (h *past) silent(id paceline.RunID) (out []Silent) {
 		if it.Kind != "tool" {
 			continue
 		}
-		if n++; reported[n] == "" {
+		if n++; reported[n] == "" && !h.looks(it) {
 			out = append(out, Silent{Item: it.Seq, About: h.text(it)(), n: n})
 		}
 	}
 	return out
+}
+
+// looks reports whether a call can change nothing.
+func (h *past) looks(head *store.Head) bool {
+	it, err := h.o.Store.Item(h.ctx, h.o.thread.ID, head.Seq)
+	h.err = errors.Join(h.err, err)
+	return err == nil && fields(it)["looks"] != ""
 }
 
 func abouts(silent []Silent) (out []string) {

@@ -24,7 +24,7 @@ const (
 	Opened                        // the conversation has an id: Conversation (and Posture, Model where told)
 	Acked                         // the engine has the message: UUID where it says which
 	Text                          // a delta of the answer: Text
-	Tool                          // a tool began: Name, ID, Detail its arguments
+	Tool                          // a tool began: Name, ID, Detail its arguments; OK where it can only look
 	ToolDone                      // it ended: ID, OK; with Detail Background it goes on, and the model was told so
 	File                          // a file was changed: Name is its path
 	Approval                      // the engine asks: Name is the tool, ID the request, Detail what for

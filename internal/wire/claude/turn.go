@@ -49,12 +49,19 @@ func (r *Reader) assistant(f frame) []wire.Event {
 	for _, b := range a.Message.Content {
 		switch {
 		case b.Type == "tool_use":
-			events = append(events, wire.Event{Kind: wire.Tool, Line: r.line, Name: b.Name, ID: b.ID, Detail: wire.Brief(string(b.Input))})
+			events = append(events, wire.Event{Kind: wire.Tool, Line: r.line, Name: b.Name, ID: b.ID, Detail: wire.Brief(string(b.Input)), OK: looks[b.Name]})
 		case b.Type == "text" && !f.child && (a.Message.ID == "" || r.turn.streamed != a.Message.ID):
 			events = append(events, wire.Event{Kind: wire.Text, Line: r.line, Text: b.Text})
 		}
 	}
 	return r.count(events, f, working, func() string { return "content=" + a.Message.Content.types() })
+}
+
+// looks are the program's own tools that change nothing: one that was cut has
+// left nothing behind. A tool of the same name that a server brings is called
+// mcp__SERVER__NAME.
+var looks = map[string]bool{
+	"Read": true, "Glob": true, "Grep": true, "LS": true, "NotebookRead": true, "WebSearch": true, "WebFetch": true, "ToolSearch": true,
 }
 
 // failure reads a frame that carries a failed call. It is no work (F7). A usage

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -135,5 +136,18 @@ func TestOpened(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestLooks(t *testing.T) {
+	for name, want := range map[string]bool{"Read": true, "Grep": true, "Bash": false, "Write": false, "Task": false, "mcp__files__Read": false, "": false} {
+		r := New()
+		r.Expect("u")
+		line := `{"type":"assistant","message":{"id":"m","model":"m","content":[{"type":"tool_use","id":"t","name":"` + name + `","input":{"a":1}}]}}`
+		for _, e := range r.Observe([]byte(line), time.Time{}) {
+			if e.Kind == wire.Tool && (e.OK != want || e.Detail != `{"a":1}`) {
+				t.Errorf("Z42 %q can only look: %t, with %q", name, e.OK, e.Detail)
+			}
+		}
 	}
 }

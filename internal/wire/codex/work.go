@@ -96,7 +96,7 @@ func begun(line int, kind string, it gjson.Result) []wire.Event {
 	case "reasoning", "agentMessage", "plan":
 		return nil
 	}
-	return []wire.Event{{Kind: wire.Tool, Line: line, Name: kind, ID: it.Get("id").String(), Detail: wire.Brief(about(kind, it))}}
+	return []wire.Event{{Kind: wire.Tool, Line: line, Name: kind, ID: it.Get("id").String(), Detail: wire.Brief(about(kind, it)), OK: kind == "webSearch" || kind == "imageView"}}
 }
 
 // about is what a call was asked to do.

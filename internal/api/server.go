@@ -121,6 +121,10 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) {
 		Version: s.Version, Store: s.Store.Path(), Pid: os.Getpid(), Since: s.since.UTC(), Serving: busy,
 		Draining: s.Sup.Draining(), Carried: s.Carried,
 	}
+	if since := s.Store.Away(); !since.IsZero() {
+		since = since.UTC()
+		i.Away = &since
+	}
 	for id := range s.lost {
 		if busy, _ := s.Sup.Serving(id); busy {
 			i.Lost = append(i.Lost, id)

@@ -56,7 +56,8 @@ type Accepted struct {
 // Info is what a server says of itself.
 type Info struct {
 	Version  string              `json:"version"`
-	Store    string              `json:"store"` // where it keeps its state; without a password
+	Store    string              `json:"store"`          // where it keeps its state; without a password
+	Away     *time.Time          `json:"away,omitempty"` // since when its database does not answer
 	Pid      int                 `json:"pid"`
 	Since    time.Time           `json:"since"`
 	Serving  int                 `json:"serving"` // threads at work

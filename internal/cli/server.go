@@ -122,6 +122,9 @@ func serverStatus(ctx context.Context, o *serverOptions) error {
 		}{true, i})
 	}
 	fmt.Fprintf(o.out, "running since %s, process %d, version %s\n", when(i.Since, time.Now()), i.Pid, i.Version)
+	if i.Away != nil {
+		fmt.Fprintf(o.out, "%s has not answered since %s; runs go on, and what happens is kept until it does\n", i.Store, when(*i.Away, time.Now()))
+	}
 	switch {
 	case i.Draining:
 		fmt.Fprintf(o.out, "being drained: %d still at work\n", i.Serving)

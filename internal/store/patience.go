@@ -30,20 +30,37 @@ func (s *Store) persist(ctx context.Context, ask func(context.Context) error) er
 			return nil
 		}
 		waited := time.Since(began)
+		var hurry <-chan struct{}
 		switch {
 		case s.d.Busy(err) && try < retries && waited < s.d.Patience:
 			pause = min(pause, longestBusy)
-		case s.lost(err) && waited < s.d.Outage:
+		case s.lost(err) && waited < s.d.Outage && !s.hasty():
 			s.away.CompareAndSwap(nil, &began)
+			hurry = s.hurry
 		default:
 			return s.explain(err)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-hurry: // once more, and then no more
 		case <-time.After(pause):
 			pause = min(2*pause, longestPause)
 		}
+	}
+}
+
+// GiveUp ends every waiting for a database that is away, now and later: whoever
+// leaves has no time. What could not be written is as lost as if we had been
+// killed, and made good in the same way. Giving up twice is nothing.
+func (s *Store) GiveUp() { s.giveUp() }
+
+func (s *Store) hasty() bool {
+	select {
+	case <-s.hurry:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -81,11 +81,17 @@ const (
 type Store struct {
 	d     Dialect
 	close func() error
-	away  atomic.Pointer[time.Time] // since when it does not answer; nil while it does
+	// hurry is closed when nobody waits for a lost database any more.
+	hurry  chan struct{}
+	giveUp func()
+	away   atomic.Pointer[time.Time] // since when it does not answer; nil while it does
 }
 
 // New returns a Store on an opened and migrated database.
-func New(d Dialect) *Store { return &Store{d: d, close: sync.OnceValue(d.close)} }
+func New(d Dialect) *Store {
+	hurry := make(chan struct{})
+	return &Store{d: d, close: sync.OnceValue(d.close), hurry: hurry, giveUp: sync.OnceFunc(func() { close(hurry) })}
+}
 
 // Path is where the store lies.
 func (s *Store) Path() string { return s.d.Path }

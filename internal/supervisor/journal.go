@@ -24,9 +24,10 @@ type journal struct {
 	store *store.Store
 	log   *slog.Logger
 
-	mu      sync.Mutex
-	epoch   int64 // of this server; 0 until the first event
-	threads map[paceline.ThreadID]*talk
+	beginning sync.Mutex // held by whoever asks the store for what follows
+	mu        sync.Mutex
+	epoch     int64 // of this server; 0 until the first event
+	threads   map[paceline.ThreadID]*talk
 }
 
 // batched is how long an event may be told without being on disk. What a killed
@@ -37,14 +38,19 @@ const batched = 200 * time.Millisecond
 // disk.
 const recent = 512
 
-// talk is one thread's part of the journal.
+// talk is one thread's part of the journal. Its database may be away for a
+// while: whoever writes holds writing and nothing else meanwhile, so that what
+// happens is told and listened to all the same, and kept here until it is back.
 type talk struct {
-	mu      sync.Mutex
-	begun   bool          // tail follows what is on disk
-	tail    []Event       // the last ones, without a gap
-	durable int64         // number of the last one on disk
-	waiting bool          // a flush is due
-	more    chan struct{} // closed when something is added
+	writing sync.Mutex
+
+	mu       sync.Mutex
+	tail     []Event       // the last ones, without a gap
+	durable  int64         // number of the last one on disk
+	deciding bool          // a decision takes the next numbers
+	later    []Event       // what was told meanwhile
+	waiting  bool          // a flush is due
+	more     chan struct{} // closed when something is added
 }
 
 func newJournal(st *store.Store, log *slog.Logger) *journal {
@@ -75,33 +81,42 @@ func ParseOffset(s string) (o Offset, err error) {
 
 // of finds a thread's talk, ready to be added to.
 func (j *journal) of(ctx context.Context, id paceline.ThreadID) (*talk, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.epoch == 0 {
+	if t, _ := j.begun(id); t != nil {
+		return t, nil
+	}
+	j.beginning.Lock()
+	defer j.beginning.Unlock()
+	t, epoch := j.begun(id)
+	if t != nil {
+		return t, nil
+	}
+	if epoch == 0 {
 		err := j.store.InTx(ctx, func(tx *store.Tx) (err error) {
-			j.epoch, err = tx.NextEpoch(ctx)
+			epoch, err = tx.NextEpoch(ctx)
 			return err
 		})
 		if err != nil {
-			j.epoch = 0
 			return nil, err
 		}
 	}
-	t := j.threads[id]
-	if t == nil {
-		t = &talk{more: make(chan struct{})}
-		j.threads[id] = t
+	last, err := j.store.LastEvent(ctx, id, epoch)
+	if err != nil {
+		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.begun {
-		last, err := j.store.LastEvent(ctx, id, j.epoch)
-		if err != nil {
-			return nil, err
-		}
-		t.begun, t.durable = true, last
+	t = &talk{more: make(chan struct{}), durable: last}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.epoch == 0 {
+		j.epoch = epoch // once: it is read without the lock
 	}
+	j.threads[id] = t
 	return t, nil
+}
+
+func (j *journal) begun(id paceline.ThreadID) (t *talk, epoch int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.threads[id], j.epoch
 }
 
 // tell adds an event that follows from no decision.
@@ -114,10 +129,14 @@ func (j *journal) tell(e Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.add(j.epoch, e)
+	if t.deciding {
+		t.later = append(t.later, e)
+	} else {
+		t.add(j.epoch, e)
+	}
 	if !t.waiting {
 		t.waiting = true
-		time.AfterFunc(batched, func() { j.flush(e.Thread, t) })
+		time.AfterFunc(batched, func() { j.flush(context.Background(), e.Thread, t) })
 	}
 }
 
@@ -139,35 +158,45 @@ func (j *journal) commit(ctx context.Context, id paceline.ThreadID, do func(tx *
 	if err != nil {
 		return err
 	}
+	t.writing.Lock()
+	defer t.writing.Unlock()
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.deciding = true
+	t.mu.Unlock()
 	var told []Event
 	err = j.store.InTx(ctx, func(tx *store.Tx) error {
 		if told, err = do(tx); err != nil {
 			return err
 		}
+		t.mu.Lock()
 		rows, err := t.rows(j.epoch, told)
+		t.mu.Unlock()
 		if err != nil {
 			return err
 		}
 		return tx.AddEvents(ctx, id, rows)
 	})
-	if err != nil {
-		return err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.add(j.epoch, told...)
+		t.kept(t.last())
 	}
-	t.add(j.epoch, told...)
-	t.kept()
-	return nil
+	t.add(j.epoch, t.later...)
+	t.deciding, t.later = false, nil
+	return err
 }
 
 // flush puts what was told on disk. What cannot be written is tried again with
 // the next event.
-func (j *journal) flush(id paceline.ThreadID, t *talk) {
+func (j *journal) flush(ctx context.Context, id paceline.ThreadID, t *talk) {
+	t.writing.Lock()
+	defer t.writing.Unlock()
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.waiting = false
-	ctx := context.Background()
+	last := t.last()
 	rows, err := t.rows(j.epoch, nil)
+	t.mu.Unlock()
 	if err == nil && len(rows) > 0 {
 		err = j.store.InTx(ctx, func(tx *store.Tx) error { return tx.AddEvents(ctx, id, rows) })
 	}
@@ -175,17 +204,19 @@ func (j *journal) flush(id paceline.ThreadID, t *talk) {
 		j.log.LogAttrs(ctx, slog.LevelWarn, "events not kept yet", slog.String(logkey.Thread, string(id)), slog.Any(logkey.Error, err))
 		return
 	}
-	t.kept()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept(last)
 }
 
 // close puts everything on disk.
-func (j *journal) close() {
+func (j *journal) close(ctx context.Context) {
 	j.mu.Lock()
 	threads := j.threads
 	j.threads = map[paceline.ThreadID]*talk{}
 	j.mu.Unlock()
 	for id, t := range threads {
-		j.flush(id, t)
+		j.flush(ctx, id, t)
 	}
 }
 
@@ -210,10 +241,11 @@ func (t *talk) add(epoch int64, told ...Event) {
 	}
 }
 
-// kept notes that all of tail is on disk, and lets the oldest go.
-func (t *talk) kept() {
-	t.durable = t.last()
-	if over := len(t.tail) - recent; over > recent {
+// kept notes what is on disk, and lets the oldest of that go.
+func (t *talk) kept(last int64) {
+	t.durable = last
+	onDisk := len(t.tail) - int(t.last()-t.durable)
+	if over := min(len(t.tail)-recent, onDisk); over > recent {
 		t.tail = append([]Event(nil), t.tail[over:]...)
 	}
 }
@@ -253,7 +285,7 @@ func (s *Supervisor) Listen(ctx context.Context, id paceline.ThreadID, from Offs
 		return err
 	}
 	after := from.Seq
-	if from.Epoch < s.journal.epoch {
+	if from.Seq > 0 && from.Epoch < s.journal.epoch {
 		// A server that was killed may have told more than it kept, and the next
 		// one gave those numbers to others.
 		kept, err := s.Store.LastEvent(ctx, id, from.Epoch)

@@ -69,7 +69,7 @@ func TestJournal(t *testing.T) {
 			want = append(want, fmt.Sprint(i))
 		}
 		say(o, want[:3*recent]...)
-		o.journal.flush(o.thread.ID, o.journal.threads[o.thread.ID]) // lets the oldest go from memory
+		o.journal.flush(t.Context(), o.thread.ID, o.journal.threads[o.thread.ID]) // lets the oldest go from memory
 		say(o, want[3*recent:]...)
 		got, _ := words(o.heard(t))
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -88,13 +88,13 @@ func TestJournal(t *testing.T) {
 	t.Run("What a killed server told and did not keep is given to nobody twice, and hides nothing", func(t *testing.T) {
 		o := newOwner(t)
 		say(o, "a", "b")
-		o.journal.flush(o.thread.ID, o.journal.threads[o.thread.ID])
+		o.journal.flush(t.Context(), o.thread.ID, o.journal.threads[o.thread.ID])
 		say(o, "lost 1", "lost 2", "lost 3")
 		_, at := words(o.heard(t))
 		second := next(t, o)
 		second.Feed(Event{Event: "text", Thread: o.thread.ID, Text: "c"})
 		second.Feed(Event{Event: "text", Thread: o.thread.ID, Text: "d"})
-		second.journal.close()
+		second.journal.close(t.Context())
 		third := next(t, o)
 		third.Feed(Event{Event: "text", Thread: o.thread.ID, Text: "e"})
 		if diff := cmp.Diff([]string{"c", "d", "e"}, from(t, third, o, at)); diff != "" {

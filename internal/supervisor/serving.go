@@ -167,6 +167,7 @@ func (s *Supervisor) Stop(ctx context.Context, id paceline.ThreadID) error {
 // Leave ends every service. What is open stays open: its children are ended,
 // and the next server carries on from what is on disk.
 func (s *Supervisor) Leave() {
+	s.Store.GiveUp()
 	s.serving.mu.Lock()
 	s.serving.left = true
 	all := s.serving.threads

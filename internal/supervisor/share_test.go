@@ -26,6 +26,12 @@ func newOwner(tb testing.TB) *owner {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = st.Close() })
+	return ownerOf(tb, st, dir)
+}
+
+// ownerOf is newOwner in a store that is open already.
+func ownerOf(tb testing.TB, st *store.Store, dir string) *owner {
+	tb.Helper()
 	log := slog.New(slog.DiscardHandler)
 	s, err := New(Options{
 		Store: st, Dir: filepath.Join(dir, "locks"), Log: log,

@@ -177,7 +177,7 @@ func (s *Supervisor) sweep(ctx context.Context) error {
 // Close ends every service, and the outbox's worker if it was needed.
 func (s *Supervisor) Close(ctx context.Context) error {
 	s.Leave()
-	s.journal.close()
+	s.journal.close(ctx)
 	return s.box.Stop(ctx)
 }
 

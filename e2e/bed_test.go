@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
+		defer database.Stop()
 		binary = filepath.Join(dir, "paceline")
 		build := exec.Command("go", "build", "-tags", "crashpoints", "-o", binary, "../cmd/paceline")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -99,6 +100,9 @@ type bed struct {
 	// waits has `run` wait where no engine can serve. Most tests want to see what
 	// happens at once.
 	waits bool
+	// between is what happens between a server's death and the next one; nil is
+	// nothing.
+	between func()
 }
 
 func newBed(t *testing.T, script fakeapi.Script) *bed {

@@ -33,55 +33,60 @@ func crashIn(b *bed, point string, args ...string) result {
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		b.t.Fatalf("it did not die at %s: %v\n%s%s", point, err, out, errs)
 	}
+	if b.between != nil {
+		b.between()
+	}
 	return b.with(nil, strings.NewReader(""), "run", "-c")
+}
+
+// limited is the main job's script: Claude's vendor answers with a limit.
+func limited() fakeapi.Script {
+	return fakeapi.Script{
+		Anthropic: fakeapi.Steps(fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour)}),
+		OpenAI:    fakeapi.Steps(fakeapi.Shell("echo hello >> hello.txt"), fakeapi.Text{Text: "I wrote it."}),
+	}
+}
+
+// carried has the main job cut at a point and carried on, and holds both to
+// what was promised.
+func carried(b *bed, point string) {
+	t := b.t
+	t.Helper()
+	r := crash(b, point)
+	claude, codex := b.sent(fakeapi.Anthropic, prompt), b.sent(fakeapi.OpenAI, prompt)
+	if claude > 1 || codex > 1 {
+		t.Fatalf("asked claude's vendor %d times and codex's %d times\n%s", claude, codex, r)
+	}
+	s := b.show()
+	last := s.Messages[len(s.Messages)-1].Status
+	switch {
+	case r.code == 0 && codex == 1 && last == "answered":
+	case point == "prompt-written" || point == "before-running":
+		// The server died with the prompt in Claude's hands. Claude is ended
+		// with it, perhaps before its transcript could prove anything: then a
+		// crash is reported, and nothing is sent again.
+		if r.code != 1 || last != "failed" || codex != 0 {
+			t.Errorf("neither answered once nor a reported crash: codex %d, %s, %s", codex, last, r)
+		}
+	default:
+		t.Errorf("codex was asked %d times, the message is %s: %s\n%s", codex, last, r, b.want(0, "why", "-c").out)
+	}
+	for _, run := range s.Runs {
+		if run.Claim.Phase == "pending" {
+			t.Errorf("P3 the claim of %s is still pending", run.ID)
+		}
+	}
 }
 
 func TestKilledAnywhere(t *testing.T) {
 	// Where Claude's vendor answers with a limit, the prompt must reach Codex's
 	// once, from the commit of the failure on and, since Claude's transcript
 	// proves it, before.
-	for _, tt := range []struct {
-		point  string
-		claude int // how often Claude's vendor may have been asked
-	}{
-		{"starting", 1},
-		{"sending-committed", 1},
-		{"prompt-written", 1},
-		{"before-running", 1},
-		{"failure-frame", 1},
-		{"after-tx1", 1},
-		{"during-dispatch", 1},
-		{"after-tx2", 1},
+	for _, point := range []string{
+		"starting", "sending-committed", "prompt-written", "before-running", "failure-frame", "after-tx1", "during-dispatch", "after-tx2",
 	} {
-		t.Run("P1 P3 F31 killed at "+tt.point+": never twice, and once in the end", func(t *testing.T) {
-			b := newBed(t, fakeapi.Script{
-				Anthropic: fakeapi.Steps(fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour)}),
-				OpenAI:    fakeapi.Steps(fakeapi.Shell("echo hello >> hello.txt"), fakeapi.Text{Text: "I wrote it."}),
-			})
-			r := crash(b, tt.point)
-			claude, codex := b.sent(fakeapi.Anthropic, prompt), b.sent(fakeapi.OpenAI, prompt)
-			if claude > tt.claude || codex > 1 {
-				t.Fatalf("asked claude's vendor %d times and codex's %d times\n%s", claude, codex, r)
-			}
-			s := b.show()
-			last := s.Messages[len(s.Messages)-1].Status
-			switch {
-			case r.code == 0 && codex == 1 && last == "answered":
-			case tt.point == "prompt-written" || tt.point == "before-running":
-				// The server died with the prompt in Claude's hands. Claude is ended
-				// with it, perhaps before its transcript could prove anything: then a
-				// crash is reported, and nothing is sent again.
-				if r.code != 1 || last != "failed" || codex != 0 {
-					t.Errorf("neither answered once nor a reported crash: codex %d, %s, %s", codex, last, r)
-				}
-			default:
-				t.Errorf("codex was asked %d times, the message is %s: %s\n%s", codex, last, r, b.want(0, "why", "-c").out)
-			}
-			for _, run := range s.Runs {
-				if run.Claim.Phase == "pending" {
-					t.Errorf("P3 the claim of %s is still pending", run.ID)
-				}
-			}
+		t.Run("P1 P3 F31 killed at "+point+": never twice, and once in the end", func(t *testing.T) {
+			carried(newBed(t, limited()), point)
 		})
 	}
 }

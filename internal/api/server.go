@@ -401,6 +401,8 @@ func trouble(err error) *supervisor.Refusal {
 		return known
 	case errors.As(err, &st):
 		return &supervisor.Refusal{Msg: st.Error(), Hint: st.Hint, Code: 1}
+	case errors.Is(err, store.ErrElsewhere):
+		return &supervisor.Refusal{Msg: err.Error(), Hint: "its working tree is there: go on with it on that host", Code: 2}
 	case errors.Is(err, store.ErrNotFound):
 		return &supervisor.Refusal{Msg: "there is no such thread", Hint: "`paceline threads` lists them", Code: 2}
 	}

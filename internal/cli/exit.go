@@ -40,8 +40,6 @@ func explain(err error) *UserError {
 		return &UserError{Msg: err.Error(), Hint: "try again; `paceline serve` in another terminal shows what the server says", Code: exitFailed}
 	case errors.As(err, &trouble):
 		return &UserError{Msg: trouble.Error(), Hint: trouble.Hint, Code: exitFailed}
-	case errors.Is(err, store.ErrElsewhere):
-		return &UserError{Msg: err.Error(), Hint: "its working tree is there: go on with it on that host", Code: exitUsage}
 	case errors.As(err, &problems):
 		return &UserError{Msg: strings.TrimRight(problems.Error(), "\n"), Code: exitUsage}
 	case errors.Is(err, supervisor.ErrBusy):

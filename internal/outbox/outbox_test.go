@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,16 +17,43 @@ import (
 	"github.com/paceline/paceline/internal/outbox"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
+	"github.com/paceline/paceline/internal/store/pgtest"
+	"github.com/paceline/paceline/internal/store/postgres"
 	"github.com/paceline/paceline/internal/store/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// server is the PostgreSQL of these tests.
+var server pgtest.Server
+
+// all are the tests, and the end of what they started.
+type all struct{ *testing.M }
+
+func (m all) Run() int {
+	defer server.Stop()
+	return m.M.Run()
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(all{m}) }
+
+const onPostgres = "PostgreSQL"
+
+// both holds each kind of database to the same.
+func both(t *testing.T, prove func(t *testing.T)) {
+	t.Parallel()
+	for _, name := range []string{"SQLite", onPostgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prove(t)
+		})
+	}
+}
 
 // patience bounds every wait of a test. Nothing here takes a tenth of it.
 const patience = 30 * time.Second
 
-func TestEnqueue(t *testing.T) {
-	t.Parallel()
+func TestEnqueue(t *testing.T) { both(t, enqueueing) }
+
+func enqueueing(t *testing.T) {
 	t.Run("F15 an effect is there when its transaction is, and gone when that is undone", func(t *testing.T) {
 		t.Parallel()
 		st := open(t, path(t))
@@ -73,8 +101,9 @@ func TestEnqueue(t *testing.T) {
 	})
 }
 
-func TestWork(t *testing.T) {
-	t.Parallel()
+func TestWork(t *testing.T) { both(t, working) }
+
+func working(t *testing.T) {
 	t.Run("F31 what a process left behind is performed by the one that starts next", func(t *testing.T) {
 		t.Parallel()
 		file := path(t)
@@ -181,8 +210,9 @@ func TestWork(t *testing.T) {
 	})
 }
 
-func TestStartAndStop(t *testing.T) {
-	t.Parallel()
+func TestStartAndStop(t *testing.T) { both(t, startingAndStopping) }
+
+func startingAndStopping(t *testing.T) {
 	st := open(t, path(t))
 	seen := newJournal()
 	working, finish := make(chan struct{}), make(chan struct{})
@@ -217,6 +247,25 @@ func TestStartAndStop(t *testing.T) {
 	wantPending(t, st, outbox.Kind{Name: "dispatch", Count: 1, Known: true})
 	start(t, box)
 	seen.await(t, "r-slow 1", "r-1 1")
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	t.Run("An effect of another host's run is left to it, whoever works the same database, in "+onPostgres, func(t *testing.T) {
+		t.Parallel()
+		file := server.Database(t)
+		attic, barn := openAs(t, file, "attic-1"), openAs(t, file, "barn-2")
+		enqueue(t, attic, opened(t, attic, nobody(t)), "r-attic")
+		seen := newJournal()
+		box := opened(t, barn, seen.perform)
+		start(t, box)
+		enqueue(t, barn, box, "r-barn")
+		seen.await(t, "r-barn 1")
+		awaitPending(t, barn)
+		wantPending(t, attic, outbox.Kind{Name: "dispatch", Count: 1, Known: true})
+		start(t, opened(t, attic, seen.perform))
+		seen.await(t, "r-barn 1", "r-attic 1")
+	})
 }
 
 // claimed adds a failed run with a pending claim.
@@ -309,11 +358,31 @@ func nobody(t *testing.T) outbox.Performer {
 	}
 }
 
-func path(t *testing.T) string { return filepath.Join(t.TempDir(), "p.db") }
+// path is where a new store is, in the kind of database that the test is named
+// for.
+func path(t *testing.T) string {
+	t.Helper()
+	if strings.Contains(t.Name(), "/"+onPostgres) {
+		return server.Database(t)
+	}
+	return filepath.Join(t.TempDir(), "p.db")
+}
 
 func open(t *testing.T, file string) *store.Store {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+	return openAs(t, file, "attic")
+}
+
+// openAs opens a store for a host; a file has but one.
+func openAs(t *testing.T, file, host string) *store.Store {
+	t.Helper()
+	var st *store.Store
+	var err error
+	if strings.HasPrefix(file, "postgres:") {
+		st, err = postgres.Open(t.Context(), file, postgres.Options{Host: host})
+	} else {
+		st, err = sqlite.Open(t.Context(), file, sqlite.Options{})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,28 +98,43 @@ type reader interface {
 // File reads one recording. Where it kept a clock, that one is used; a notice
 // without a date in a recording without a clock has no reset.
 func File(harness, path string) ([]Row, error) {
-	f, err := os.Open(path)
+	var rows []Row
+	last := paceline.WorkNone
+	err := Each(harness, path, func(e wire.Event) {
+		switch e.Kind {
+		case wire.Worked:
+			last = paceline.WorkSome
+			if e.Evidence.Means == "unknown" {
+				last = paceline.WorkUnknown
+			}
+		case wire.Ended:
+			rows = append(rows, row(path, *e.Ending))
+		default:
+		}
+	})
 	if err != nil {
 		return nil, err
+	}
+	if len(rows) == 0 {
+		rows = append(rows, row(path, wire.Ending{Turn: 1, Failure: paceline.Failure{Work: last}}))
+	}
+	return rows, nil
+}
+
+// Each hands over what the recorded stream says, one event after the other.
+func Each(harness, path string, take func(wire.Event)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 64<<10)
 	var r reader
 	var sent func([]byte)
-	var rows []Row
-	at, last := time.Unix(0, 0).UTC(), paceline.WorkNone
-	take := func(events []wire.Event) {
+	at := time.Unix(0, 0).UTC()
+	tell := func(events []wire.Event) {
 		for _, e := range events {
-			switch e.Kind {
-			case wire.Worked:
-				last = paceline.WorkSome
-				if e.Evidence.Means == "unknown" {
-					last = paceline.WorkUnknown
-				}
-			case wire.Ended:
-				rows = append(rows, row(path, *e.Ending))
-			default:
-			}
+			take(e)
 		}
 	}
 	for {
@@ -134,7 +149,7 @@ func File(harness, path string) ([]Row, error) {
 					c := codex.New(form(raw))
 					r, sent = c, c.Sent
 				default:
-					return nil, fmt.Errorf("no reader for %q", harness)
+					return fmt.Errorf("no reader for %q", harness)
 				}
 			}
 			if !when.IsZero() {
@@ -145,23 +160,20 @@ func File(harness, path string) ([]Row, error) {
 					sent(raw)
 				}
 			} else {
-				take(r.Observe(raw, at))
+				tell(r.Observe(raw, at))
 			}
 		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
+			return fmt.Errorf("read %s: %w", path, err)
 		}
 	}
 	if r != nil {
-		take(r.Close())
+		tell(r.Close())
 	}
-	if len(rows) == 0 {
-		rows = append(rows, row(path, wire.Ending{Turn: 1, Failure: paceline.Failure{Work: last}}))
-	}
-	return rows, nil
+	return nil
 }
 
 // unwrap takes a native line out of a recording's row.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,8 +27,30 @@ func onPostgres(t *testing.T, script fakeapi.Script) *bed {
 	b := newBed(t, script)
 	url := database.Database(t)
 	database.Exec(t, "ALTER ROLE "+pgtest.User+" PASSWORD '"+password+"'")
+	t.Cleanup(b.discreet)
 	b.env = append(b.env, "PACELINE_STORE__URL="+database.TCP(url, pgtest.User, password))
 	return b
+}
+
+// discreet checks that the state folder, with its log and whatever else came to
+// lie there, holds neither the password nor a file of state.
+func (b *bed) discreet() {
+	err := filepath.WalkDir(filepath.Join(b.dir, "state"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if strings.HasPrefix(d.Name(), "paceline.db") {
+			b.t.Errorf("%s was made", path)
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte(password)) {
+			b.t.Errorf("%s holds the password", path)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		b.t.Error(err)
+	}
 }
 
 func TestPostgres(t *testing.T) {
@@ -39,22 +62,6 @@ func TestPostgres(t *testing.T) {
 		has(t, b.want(0, "why", "-c").out, "hit its usage limit")
 		has(t, b.want(0, "config", "show").out, "postgres://"+pgtest.User+"@127.0.0.1:")
 		lacks(t, b.want(0, "config", "show", "--json").out+b.want(0, "status", "--json").out, password)
-		err := filepath.WalkDir(filepath.Join(b.dir, "state"), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			if strings.HasPrefix(d.Name(), "paceline.db") {
-				t.Errorf("%s was made", path)
-			}
-			text, err := os.ReadFile(path)
-			if bytes.Contains(text, []byte(password)) {
-				t.Errorf("%s holds the password", path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Error(err)
-		}
 		for _, v := range b.vendors.Requests() {
 			lacks(t, v.Prompt, password)
 		}
@@ -124,6 +131,30 @@ func TestKilledOnPostgres(t *testing.T) {
 		b.once(prompt, 1, 1)
 		if s := b.show(); len(s.Runs) != 2 || s.Runs[0].Claim.Phase != "dispatched" || s.Runs[1].Phase != "done" {
 			t.Errorf("%+v", s)
+		}
+	})
+	t.Run("P1 its server leaves while its database is away: that is said, and the next one carries on", func(t *testing.T) {
+		b := onPostgres(t, limited())
+		b.server = true
+		_, _, _, wait := b.started("run", "--chain", "claude,codex", prompt)
+		until(t, "claude is asked", func() bool { return b.sent(fakeapi.Anthropic, prompt) == 1 })
+		database.Kill()
+		until(t, "it is said", func() bool { return strings.Contains(b.want(0, "server", "status").out, "has not answered since") })
+		b.want(0, "server", "stop")
+		if r := wait(); r.code != 1 || !strings.Contains(r.err, "does not answer") || strings.Contains(r.err, password) {
+			t.Errorf("no clear error: %s", r)
+		}
+		database.Start(t)
+		b.server = false
+		r := b.with(nil, strings.NewReader(""), "run", "-c")
+		s := b.show()
+		last := s.Messages[len(s.Messages)-1].Status
+		// Claude may have been ended before its transcript could prove anything.
+		if codex := b.sent(fakeapi.OpenAI, prompt); (codex != 1 || last != "answered" || r.code != 0) && (codex != 0 || last != "failed" || r.code != 1) {
+			t.Errorf("codex was asked %d times, the message is %s: %s", codex, last, r)
+		}
+		if n := b.sent(fakeapi.Anthropic, prompt); n != 1 {
+			t.Errorf("claude was asked %d times", n)
 		}
 	})
 	t.Run("Its database is killed while an answer comes in: it is heard meanwhile, and on record whole", func(t *testing.T) {

@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,6 +106,34 @@ var transactions = []proof{
 		}
 		want(t, []run.State(nil))(b.Runs(t.Context(), "t-1"))
 		b.add(t, running("r-1", "t-1", "m-1")) // and the store goes on
+	}},
+	{"Of several who decide upon what they read, each has read what those before wrote", func(t *testing.T, b bench) {
+		b.thread(t, "t-1", "m-1")
+		const rounds, each = 10, 6
+		for round := range rounds {
+			m := paceline.MessageID(fmt.Sprintf("m-1-%d", round))
+			b.write(t, func(ctx context.Context, tx *store.Tx) error { return added(tx.AddMessage(ctx, prompt(m, "t-1"))) })
+			var wg sync.WaitGroup
+			for i := range each {
+				wg.Go(func() {
+					// Whoever finds no run of the message begins the only one.
+					err := b.try(t, func(ctx context.Context, tx *store.Tx) error {
+						rs, err := tx.RunsOfMessage(ctx, m)
+						if err != nil || len(rs) > 0 {
+							return err
+						}
+						return tx.AddRun(ctx, running(paceline.RunID(fmt.Sprintf("r-%d-%d", round, i)), "t-1", m))
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		if rs, err := b.Runs(t.Context(), "t-1"); err != nil || len(rs) != rounds {
+			t.Errorf("%d runs of %d messages: %v", len(rs), rounds, err)
+		}
 	}},
 	{"A transaction sees what it wrote, and nobody else does until it is committed", func(t *testing.T, b bench) {
 		b.thread(t, "t-1", "m-1")

@@ -92,6 +92,14 @@ func TestPostgres(t *testing.T) {
 				t.Errorf("%v: %s", args, r)
 			}
 		}
+		b.server = true
+		b.want(0, "run", "-e", "claude", "asked of the one that serves")
+		file := []string{"PACELINE_STORE__URL="}
+		r := b.with(file, nil, "run", "-e", "claude", prompt)
+		b.want(0, "server", "stop")
+		if r.code != 1 || !strings.Contains(r.err, "keeps its state in postgres://"+pgtest.User+"@127.0.0.1") || strings.Contains(r.err, password) {
+			t.Errorf("it went to a server with another store: %s", r)
+		}
 		b.once(prompt, 0, 0)
 		if len(b.marked()) > 0 {
 			t.Error("a child was started")

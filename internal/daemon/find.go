@@ -88,7 +88,7 @@ func spawn(o Options) (<-chan error, error) {
 	cmd.Env = harness.Children(o.Environ, nil).With("PACELINE_STATE=" + o.State)
 	for _, kv := range o.Environ {
 		if strings.HasPrefix(kv, "PACELINE_") && !strings.HasPrefix(kv, "PACELINE_RUN=") && !strings.HasPrefix(kv, "PACELINE_STATE=") {
-			cmd.Env = append(cmd.Env, kv)
+			cmd.Env = append(cmd.Env, rooted(kv))
 		}
 	}
 	if err := cmd.Start(); err != nil {
@@ -103,6 +103,19 @@ func spawn(o Options) (<-chan error, error) {
 		died <- failure(filepath.Join(o.State, "server.err"), begin)
 	}()
 	return died, nil
+}
+
+// rooted is a variable as it reads from another folder: the server does not work
+// in its starter's.
+func rooted(kv string) string {
+	file, ok := strings.CutPrefix(kv, "PACELINE_CONFIG=")
+	if !ok || file == "" || strings.HasPrefix(file, "~/") {
+		return kv
+	}
+	if abs, err := filepath.Abs(file); err == nil {
+		file = abs
+	}
+	return "PACELINE_CONFIG=" + file
 }
 
 // failure is what a server that could not start said last.

@@ -26,7 +26,9 @@ func (s *Store) persist(ctx context.Context, ask func(context.Context) error) er
 	for try := 1; ; try++ {
 		err := ask(ctx)
 		if err == nil {
-			s.away.Store(nil)
+			if s.away.Swap(nil) != nil {
+				s.tell(nil)
+			}
 			return nil
 		}
 		waited := time.Since(began)
@@ -35,7 +37,9 @@ func (s *Store) persist(ctx context.Context, ask func(context.Context) error) er
 		case s.d.Busy(err) && try < retries && waited < s.d.Patience:
 			pause = min(pause, longestBusy)
 		case s.lost(err) && waited < s.d.Outage && !s.hasty():
-			s.away.CompareAndSwap(nil, &began)
+			if s.away.CompareAndSwap(nil, &began) {
+				s.tell(s.explain(err))
+			}
 			hurry = s.hurry
 		default:
 			return s.explain(err)
@@ -74,6 +78,16 @@ func (s *Store) Away() time.Time {
 		return *t
 	}
 	return time.Time{}
+}
+
+// OnAway has tell called when the database goes away, with why, and with nil
+// when it is back. It is called by whoever noticed, who waits for it.
+func (s *Store) OnAway(tell func(why error)) { s.moved.Store(&tell) }
+
+func (s *Store) tell(why error) {
+	if tell := s.moved.Load(); tell != nil {
+		(*tell)(why)
+	}
 }
 
 // reading runs one read, which may be done again.

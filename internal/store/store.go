@@ -85,6 +85,7 @@ type Store struct {
 	hurry  chan struct{}
 	giveUp func()
 	away   atomic.Pointer[time.Time] // since when it does not answer; nil while it does
+	moved  atomic.Pointer[func(error)]
 }
 
 // New returns a Store on an opened and migrated database.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/logkey"
 	"github.com/paceline/paceline/internal/outbox"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
@@ -60,6 +61,13 @@ func New(o Options) (*Supervisor, error) {
 	s.steers = steers{to: map[paceline.ThreadID]wheel{}}
 	s.clients = clients{known: map[paceline.ThreadID]client{}}
 	s.serving = serving{threads: map[paceline.ThreadID]*service{}, trouble: map[paceline.ThreadID]error{}, quiet: make(chan struct{})}
+	o.Store.OnAway(func(why error) {
+		if why == nil {
+			o.Log.Info("the database answers again")
+			return
+		}
+		o.Log.Warn("the database does not answer; runs go on, and what happens is kept until it does", slog.Any(logkey.Error, why))
+	})
 	box, err := o.Box(s.perform)
 	if err != nil {
 		return nil, err

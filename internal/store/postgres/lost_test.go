@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -166,6 +167,8 @@ func TestLostConnections(t *testing.T) {
 	}
 	t.Run("A database that stays away ends in a clear error, and is of use when it is back", func(t *testing.T) {
 		st := open(t, u.String(), postgres.Options{Outage: 300 * time.Millisecond})
+		var heard []string
+		st.OnAway(func(why error) { heard = append(heard, fmt.Sprint(why != nil)) })
 		w.at(refusing)
 		err := st.InTx(t.Context(), func(tx *store.Tx) error {
 			return tx.AddItem(t.Context(), store.Item{Thread: "t-1", Kind: "text", At: at})
@@ -183,6 +186,9 @@ func TestLostConnections(t *testing.T) {
 		}
 		if its, err := st.Items(t.Context(), "t-1", 0); err != nil || int64(len(its)) != told {
 			t.Errorf("%d items, want %d: %v", len(its), told, err)
+		}
+		if len(heard) != 2 || heard[0] != "true" || heard[1] != "false" {
+			t.Errorf("that it went away and came back was told as %v", heard)
 		}
 		if !st.Away().IsZero() {
 			t.Error("it is still called away")

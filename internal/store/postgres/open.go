@@ -58,7 +58,7 @@ func Open(ctx context.Context, url string, o Options) (*store.Store, error) {
 	if err := d.migrate(ctx, o.Busy); err != nil {
 		return nil, d.troubled(err)
 	}
-	pool, db, err := d.connect(ctx, joining)
+	pool, db, err := d.join(ctx, o.Busy)
 	if err != nil {
 		return nil, d.troubled(err)
 	}
@@ -151,6 +151,22 @@ func (d database) connect(ctx context.Context, ready func(context.Context, *pgx.
 		return nil, nil, err
 	}
 	return pool, stdlib.OpenDBFromPool(pool), nil
+}
+
+// join opens the pool of a server. Another one that starts as well may have the
+// tables for itself for a moment, to find that there is nothing to do.
+func (d database) join(ctx context.Context, patience time.Duration) (*pgxpool.Pool, *sql.DB, error) {
+	for deadline := time.Now().Add(patience); ; {
+		pool, db, err := d.connect(ctx, joining)
+		if !errors.Is(err, errChanging) || time.Now().After(deadline) {
+			return pool, db, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 func (d database) dialect(o Options, db *sql.DB) store.Dialect {

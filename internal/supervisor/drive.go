@@ -51,7 +51,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		return o.fail(ctx, r.ID, paceline.CauseAuth, "not signed in")
 	}
 	d := &drive{owner: o, harness: h, launch: l, turn: t, id: r.ID}
-	if err := o.settled(ctx); err != nil {
+	if err := o.alone(ctx, r); err != nil {
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return err
 	}

@@ -2,11 +2,13 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -390,5 +392,33 @@ func TestResume(t *testing.T) {
 				t.Errorf("resumes %q, want %q (%v)", l.Resume, want, err)
 			}
 		})
+	}
+}
+
+func TestAlone(t *testing.T) {
+	h := newTold(t)
+	h.Dir = t.TempDir()
+	m := h.message(paceline.KindPrompt, "First.")
+	source := h.run(m, "claude", failing)
+	r := h.run(m, "codex", follows(source, run.Progress))
+	f, err := os.OpenFile(h.lock(source.ID), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := h.alone(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("P4 a successor is not held back by the run before it, whose guard lives: %v", err)
+	}
+	if err := h.alone(t.Context(), source); err != nil {
+		t.Errorf("the first run has nobody to wait for: %v", err)
+	}
+	f.Close()
+	if err := h.alone(t.Context(), r); err != nil {
+		t.Error(err)
 	}
 }

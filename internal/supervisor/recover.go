@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/paceline/paceline"
@@ -49,6 +50,27 @@ func (o *owner) recover(ctx context.Context, r run.State, m paceline.Message) er
 	o.announce(ctx, r.ID, fmt.Sprintf("Carrying on after a crash: %s on %s was %s.", r.ID, r.Engine, r.Phase))
 	_, _, err = o.decide(ctx, r.ID, lost, facts{chain: chain, silent: abouts(silent)})
 	return err
+}
+
+// alone waits until nothing of the run before this one lives (P4). Where another
+// server ran it, a guard may still be ending what that server left.
+func (o *owner) alone(ctx context.Context, r run.State) error {
+	if o.dying != nil {
+		return o.settled(ctx)
+	}
+	runs, err := o.Store.Runs(ctx, o.thread.ID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(runs, func(b run.State) bool { return b.ID == r.ID })
+	if i <= 0 {
+		return nil
+	}
+	held, err := guard.Held(o.lock(runs[i-1].ID))
+	if err != nil || !held && r.After == "" {
+		return err
+	}
+	return o.gone(ctx, runs[i-1])
 }
 
 // dyingFor is how long a guard may take to end its child after its server died.

@@ -63,10 +63,21 @@ func (s *Supervisor) Wake(id paceline.ThreadID) {
 	go s.serve(ctx, id, v)
 }
 
+// jobTime is how long a thread may be in the hands of a job: that is how long one
+// may take.
+const jobTime = 30 * time.Second
+
 func (s *Supervisor) serve(ctx context.Context, id paceline.ThreadID, v *service) {
 	defer close(v.done)
-	for {
+	for busy := time.Now().Add(jobTime); ; {
 		err := s.Serve(ctx, id)
+		if errors.Is(err, ErrBusy) && time.Now().Before(busy) {
+			select { // a job of ours is dispatching its claim just now
+			case <-time.After(20 * time.Millisecond):
+				continue
+			case <-ctx.Done():
+			}
+		}
 		s.serving.mu.Lock()
 		if err == nil && v.again && ctx.Err() == nil {
 			v.again = false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/place"
+	"github.com/paceline/paceline/internal/stall"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew; read every changed line")
@@ -52,6 +53,7 @@ func TestWithNothingSaid(t *testing.T) {
 			"codex":  {Name: "codex", Harness: "codex", Vendor: "openai"},
 		},
 		Fallback: Fallback{Enabled: true, Weaker: place.WeakerSkip, Overage: OverageAnnounce, Rollover: RolloverSettled},
+		Stall:    map[string]stall.Bounds{"claude": stall.Bounds{}.Or("claude"), "codex": stall.Bounds{}.Or("codex")},
 	}
 	p := said{}.policy(t)
 	if diff := cmp.Diff(want, p); diff != "" {
@@ -268,6 +270,30 @@ func TestPrecedence(t *testing.T) {
 		},
 		"accounts.codex.enabled": {
 			{said{}, "default", `true`}, user(`accounts.codex.enabled = false`, `false`), env("PACELINE_ACCOUNTS__CODEX__ENABLED", "1", `true`),
+		},
+		"stall.claude.first": {
+			user(`stall.claude.first = "90s"`, `"90s"`), env("PACELINE_STALL__CLAUDE__FIRST", "2m", `"2m"`),
+		},
+		"stall.claude.progress": {
+			user(`stall.claude.progress = "90s"`, `"90s"`), env("PACELINE_STALL__CLAUDE__PROGRESS", "2m", `"2m"`),
+		},
+		"stall.claude.tool": {
+			user(`stall.claude.tool = "90s"`, `"90s"`), env("PACELINE_STALL__CLAUDE__TOOL", "2m", `"2m"`),
+		},
+		"stall.claude.grace": {
+			user(`stall.claude.grace = "90s"`, `"90s"`), env("PACELINE_STALL__CLAUDE__GRACE", "2m", `"2m"`),
+		},
+		"stall.codex.first": {
+			user(`stall.codex.first = "90s"`, `"90s"`), env("PACELINE_STALL__CODEX__FIRST", "2m", `"2m"`),
+		},
+		"stall.codex.progress": {
+			user(`stall.codex.progress = "90s"`, `"90s"`), env("PACELINE_STALL__CODEX__PROGRESS", "2m", `"2m"`),
+		},
+		"stall.codex.tool": {
+			user(`stall.codex.tool = "90s"`, `"90s"`), env("PACELINE_STALL__CODEX__TOOL", "2m", `"2m"`),
+		},
+		"stall.codex.grace": {
+			user(`stall.codex.grace = "90s"`, `"90s"`), env("PACELINE_STALL__CODEX__GRACE", "2m", `"2m"`),
 		},
 		"accounts.codex.capacity": {
 			{said{}, "default", `"full"`},

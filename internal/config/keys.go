@@ -3,9 +3,11 @@ package config
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/place"
+	"github.com/paceline/paceline/internal/stall"
 )
 
 // kind is the form that a key's value has.
@@ -42,6 +44,8 @@ type key struct {
 	words []string
 	// clean checks a text, or each entry of a list, and returns its full form.
 	clean func(s, home string) (string, *fault)
+	// stands is the default where it is not in standing.
+	stands string
 	// secret values are shown nowhere, or only in part by what shown returns.
 	secret bool
 	shown  func(s string) string
@@ -50,7 +54,9 @@ type key struct {
 }
 
 // keys is everything that can be set, in the order in which it is shown.
-var keys = []key{
+var keys = slices.Concat(general, silences())
+
+var general = []key{
 	{
 		name: "mode", rule: narrow, words: []string{"read", "ask", "edit", "full"},
 		set: func(p *Policy, _ string, v value) { must(p.Mode.UnmarshalText([]byte(v.text))) },
@@ -160,6 +166,35 @@ func account(set func(*paceline.Account, value)) func(*Policy, string, value) {
 		set(&a, v)
 		p.Accounts[name] = a
 	}
+}
+
+// silences are how long each harness may be silent. Their names are fixed, so
+// that a misspelt one is found.
+func silences() (out []key) {
+	for _, h := range harnesses {
+		for _, b := range []struct {
+			name string
+			of   func(*stall.Bounds) *time.Duration
+		}{
+			{"first", func(b *stall.Bounds) *time.Duration { return &b.First }},
+			{"progress", func(b *stall.Bounds) *time.Duration { return &b.Progress }},
+			{"tool", func(b *stall.Bounds) *time.Duration { return &b.Tool }},
+			{"grace", func(b *stall.Bounds) *time.Duration { return &b.Grace }},
+		} {
+			standing := stall.Bounds{}.Or(h)
+			out = append(out, key{name: "stall." + h + "." + b.name, clean: span, stands: b.of(&standing).String(), set: func(p *Policy, _ string, v value) {
+				d, err := time.ParseDuration(v.text)
+				must(err)
+				bounds := p.Stall[h]
+				*b.of(&bounds) = d
+				if p.Stall == nil {
+					p.Stall = map[string]stall.Bounds{}
+				}
+				p.Stall[h] = bounds
+			}})
+		}
+	}
+	return out
 }
 
 // must is for words that the table has already checked.

@@ -31,6 +31,9 @@ func defaults(names []string) layer {
 	for i := range keys {
 		k := &keys[i]
 		text, ok := standing[k.name]
+		if k.stands != "" {
+			text, ok = k.stands, true
+		}
 		switch {
 		case !strings.Contains(k.name, anyName):
 			s := setting{key: k, path: k.path()}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/place"
+	"github.com/paceline/paceline/internal/stall"
 )
 
 // Policy is what holds for the runs of a thread. It is resolved when the thread
@@ -43,8 +44,10 @@ type Policy struct {
 	// named in one is what consents to an engine's vendor.
 	Chain    []paceline.Engine `json:"chain,omitempty"`
 	Fallback Fallback          `json:"fallback"`
-	Writable []string          `json:"writable,omitempty"` // absolute roots, besides the tree, that ask and edit may write to
-	Pass     []string          `json:"pass,omitempty"`     // names of further variables that children get
+	// Stall holds how long each harness may be silent, where it is not as usual.
+	Stall    map[string]stall.Bounds `json:"stall,omitempty"`
+	Writable []string                `json:"writable,omitempty"` // absolute roots, besides the tree, that ask and edit may write to
+	Pass     []string                `json:"pass,omitempty"`     // names of further variables that children get
 	// Store is the URL of the database that state is kept in; "" is a file in the
 	// state folder. It may hold a password, so it is never a part of what is stored
 	// or sent.

@@ -70,13 +70,13 @@ func TestProblems(t *testing.T) {
 		},
 		{
 			"a key of a later version is unknown to this one",
-			said{user: "[stall]\ncodex = 60\n"},
-			[]string{"user.toml:1:2: unknown key stall | the keys here are mode, chain, fallback, containment, env, store, vendors, accounts"},
+			said{user: "[fleet]\ncodex = 60\n"},
+			[]string{"user.toml:1:2: unknown key fleet | the keys here are mode, chain, fallback, containment, env, store, vendors, accounts, stall"},
 		},
 		{
 			"a name with escapes in it is shown with them",
 			said{user: "\"\\u001b[31m\" = 1\n"},
-			[]string{`user.toml:1:1: unknown key "\x1b[31m" | the keys here are mode, chain, fallback, containment, env, store, vendors, accounts`},
+			[]string{`user.toml:1:1: unknown key "\x1b[31m" | the keys here are mode, chain, fallback, containment, env, store, vendors, accounts, stall`},
 		},
 		{
 			"a value is not a table, nor the other way round",
@@ -306,7 +306,7 @@ func TestProblems(t *testing.T) {
 			"an unknown variable names its nearest neighbour",
 			said{env: []string{
 				"PACELINE_FALLBACK__ENABELD=1", "PACELINE_FALLBACK_ENABLED=1", "PACELINE_MOED=ask", "PACELINE_mode=ask",
-				"PACELINE_CHAIN=claude", "PACELINE_ACCOUNTS__CODEX__HOM=/x", "PACELINE_STAET=/x", "PACELINE_STALL__CODEX=1",
+				"PACELINE_CHAIN=claude", "PACELINE_ACCOUNTS__CODEX__HOM=/x", "PACELINE_STAET=/x", "PACELINE_FLEET__CODEX=1",
 				"PACELINE_\x1b__X=1",
 			}},
 			[]string{
@@ -315,9 +315,9 @@ func TestProblems(t *testing.T) {
 				"environment: PACELINE_CHAIN names a group of keys, not a key | put two underscores before the key, as in PACELINE_CHAIN__DEFAULT",
 				"environment: unknown variable PACELINE_FALLBACK_ENABLED | did you mean PACELINE_FALLBACK__ENABLED?",
 				"environment: unknown variable PACELINE_FALLBACK__ENABELD | did you mean PACELINE_FALLBACK__ENABLED?",
+				"environment: unknown variable PACELINE_FLEET__CODEX",
 				"environment: unknown variable PACELINE_MOED | did you mean PACELINE_MODE?",
 				"environment: unknown variable PACELINE_STAET | did you mean PACELINE_STATE?",
-				"environment: unknown variable PACELINE_STALL__CODEX",
 				"environment: unknown variable PACELINE_mode | did you mean PACELINE_MODE?",
 			},
 		},

@@ -105,6 +105,8 @@ var samples = map[string]string{
 	"vendors.*.several_accounts": `"mine"`,
 	"accounts.*.harness":         `"codex"`, "accounts.*.home": `"/x"`, "accounts.*.posture": `"metered"`,
 	"accounts.*.key_env": `"K"`, "accounts.*.key_command": `"x"`, "accounts.*.base_url": `"http://x"`,
+	"stall.claude.first": `"1m"`, "stall.claude.progress": `"1m"`, "stall.claude.tool": `"1m"`, "stall.claude.grace": `"1m"`,
+	"stall.codex.first": `"1m"`, "stall.codex.progress": `"1m"`, "stall.codex.tool": `"1m"`, "stall.codex.grace": `"1m"`,
 	"accounts.*.enabled": `false`, "accounts.*.capacity": `"full"`,
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/paceline/paceline"
 )
@@ -156,6 +157,14 @@ func variable(s string) bool {
 func command(s, _ string) (string, *fault) {
 	if strings.TrimSpace(s) == "" || strings.ContainsRune(s, 0) {
 		return "", &fault{"is empty", "write the command that prints the key"}
+	}
+	return s, nil
+}
+
+// span checks a time of the clock's own: 90s, 7m, 2h.
+func span(s, _ string) (string, *fault) {
+	if d, err := time.ParseDuration(s); err != nil || d <= 0 {
+		return "", &fault{fmt.Sprintf("is %q, which is no time to wait", s), "as in \"90s\", \"7m\" or \"2h\""}
 	}
 	return s, nil
 }

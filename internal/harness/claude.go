@@ -254,6 +254,12 @@ func (d *claudeDriver) steer(_ context.Context, t *Turn, m paceline.Message) (bo
 	return true, t.write(d.prompt(m))
 }
 
+func (d *claudeDriver) interrupt(ctx context.Context, t *Turn) {
+	if t.write(wireclaude.ControlRequest("paceline-interrupt", "interrupt")) == nil {
+		_, _ = t.await(ctx, "paceline-interrupt")
+	}
+}
+
 func (d *claudeDriver) more() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -285,6 +285,16 @@ func (d *codexDriver) steer(ctx context.Context, t *Turn, m paceline.Message) (b
 	return r.ok, err
 }
 
+func (d *codexDriver) interrupt(ctx context.Context, t *Turn) {
+	d.mu.Lock()
+	thread, turn := d.thread, d.reader.Turn()
+	d.mu.Unlock()
+	id := d.id()
+	if turn != "" && d.send(t, wirecodex.TurnInterrupt(id, thread, turn)) == nil {
+		_, _ = t.await(ctx, strconv.Itoa(id))
+	}
+}
+
 func (d *codexDriver) more() bool { return false }
 
 func (d *codexDriver) answer(id string, allow bool) []byte {

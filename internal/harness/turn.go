@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/paceline/paceline"
@@ -26,6 +27,8 @@ type driver interface {
 	// steer adds a message to the turn that runs; taken is false where there is
 	// none to add it to.
 	steer(ctx context.Context, t *Turn, m paceline.Message) (taken bool, err error)
+	// interrupt asks the program to end its turn, and waits for its word.
+	interrupt(ctx context.Context, t *Turn)
 	// more reports whether another turn goes on after one has ended.
 	more() bool
 	// closed is told that the stream ended.
@@ -45,6 +48,7 @@ type Turn struct {
 	stderr  *tail
 	mu      sync.Mutex // held while writing to the child
 	replies chan reply // answers to our own requests, while opening
+	heard   atomic.Pointer[time.Time]
 }
 
 // reply is a program's answer to a request of ours.
@@ -90,7 +94,9 @@ func (t *Turn) read(events chan<- wire.Event) {
 	for {
 		line, err := wire.ReadLine(in)
 		if len(line) > 0 {
-			got, answer := t.driver.line(line, time.Now())
+			now := time.Now()
+			t.heard.Store(&now)
+			got, answer := t.driver.line(line, now)
 			if len(answer) > 0 {
 				_ = t.write(answer) // a child that is gone says so by its stream's end
 			}
@@ -126,6 +132,26 @@ func (t *Turn) Send(m paceline.Message) error {
 // none any more: then it was not sent.
 func (t *Turn) Steer(ctx context.Context, m paceline.Message) (taken bool, err error) {
 	return t.driver.steer(ctx, t, m)
+}
+
+// Heard is when the child last said anything at all, a ping included; zero is
+// never.
+func (t *Turn) Heard() time.Time {
+	if at := t.heard.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// interrupting is how long a program may take to end its turn (R13).
+const interrupting = 10 * time.Second
+
+// Interrupt asks the program to end its turn, so that its own transcript says
+// how far it came. Its tree lives on: Stop ends it.
+func (t *Turn) Interrupt(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, interrupting)
+	defer cancel()
+	t.driver.interrupt(ctx, t)
 }
 
 // More reports, after a turn has ended, whether the program goes on with another

@@ -31,8 +31,9 @@ type Event struct {
 	ResetAt *time.Time `json:"reset_at,omitempty"`
 	Source  string     `json:"reset_source,omitempty"`
 
-	Until *time.Time `json:"until,omitempty"`  // waiting
-	From  string     `json:"source,omitempty"` // of Until
+	Until   *time.Time `json:"until,omitempty"`   // waiting; retrying: when it is given up
+	Attempt int        `json:"attempt,omitempty"` // retrying
+	From    string     `json:"source,omitempty"`  // of Until
 
 	FromEngine string `json:"from,omitempty"` // failover, rollover
 	ToEngine   string `json:"to,omitempty"`

@@ -15,6 +15,7 @@ import (
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/logkey"
 	"github.com/paceline/paceline/internal/run"
+	"github.com/paceline/paceline/internal/stall"
 	"github.com/paceline/paceline/internal/store"
 	"github.com/paceline/paceline/internal/wire"
 )
@@ -45,8 +46,18 @@ type drive struct {
 func (d *drive) follow(ctx context.Context) error {
 	asked, over := d.steers.open(d.thread.ID)
 	defer over()
+	watch := stall.Begin(d.policy.Stall[d.harness.Name()].Or(d.harness.Name()), time.Now())
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
 	for {
+		// Awake time: the clock that this is reckoned by stands still in a suspend.
+		alarm.Reset(time.Until(watch.Deadline()))
 		select {
+		case <-alarm.C:
+			watch = watch.Heard(d.turn.Heard())
+			if silent, ok := watch.Verdict(time.Now()); ok {
+				return d.stalled(ctx, silent)
+			}
 		case a := <-asked:
 			d.steer(ctx, a)
 		case <-ctx.Done():
@@ -59,6 +70,10 @@ func (d *drive) follow(ctx context.Context) error {
 				return d.cut(ctx, nil)
 			}
 			end, err := d.observe(ctx, e)
+			watch = watch.Saw(e, time.Now())
+			if e.Kind == wire.Retrying {
+				d.retrying(e, watch)
+			}
 			if err != nil {
 				_, _ = d.turn.Kill(context.WithoutCancel(ctx))
 				return err
@@ -125,9 +140,7 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 		d.Feed(tell)
 	case wire.Approval:
 		return d.approve(ctx, e, tell)
-	case wire.Retrying:
-		tell.Event, tell.Cause, tell.Code = "retrying", e.Cause.String(), e.Code
-		d.Feed(tell)
+	case wire.Retrying: // follow tells of it, with what it means
 	case wire.Announcement:
 		d.announce(ctx, d.id, e.Text)
 	case wire.Limited:

@@ -75,7 +75,7 @@ func cause(code string, status int64, text string) paceline.Cause {
 	switch word {
 	case "httpConnectionFailed", "responseStreamConnectionFailed", "responseStreamDisconnected", "responseTooManyFailedAttempts",
 		"http_connection_failed", "response_stream_disconnected":
-		if strings.Contains(text, "429 Too Many Requests") {
+		if strings.Contains(text, "429 Too Many Requests") || strings.Contains(text, "rate limit exceeded: ") {
 			return paceline.CauseThrottle
 		}
 		return paceline.CauseTransport
@@ -122,4 +122,21 @@ func byText(text string) paceline.Cause {
 		return paceline.CauseTransport
 	}
 	return paceline.CauseOther
+}
+
+var later = regexp.MustCompile(`try again in (\d+(?:\.\d+)?) ?(ms|s|m|h)\b`)
+
+// delay is how long the program waits before a retry, where the vendor's words
+// tell: it obeys them without a bound, two hours too. A Retry-After is told to
+// nobody.
+func delay(e gjson.Result) time.Duration {
+	m := later.FindStringSubmatch(e.Get("message").String() + " " + e.Get("additionalDetails").String())
+	if m == nil {
+		return 0
+	}
+	d, err := time.ParseDuration(m[1] + m[2])
+	if err != nil {
+		return 0
+	}
+	return d
 }

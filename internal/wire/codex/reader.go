@@ -204,7 +204,7 @@ func (r *Reader) failed(thread, turnID string, p gjson.Result, at time.Time) []w
 	}
 	f := r.classify(p.Get("error"), at)
 	if p.Get("willRetry").Bool() {
-		return []wire.Event{{Kind: wire.Retrying, Line: r.line, Cause: f.Cause, Code: f.Code}}
+		return []wire.Event{{Kind: wire.Retrying, Line: r.line, Cause: f.Cause, Code: f.Code, Delay: delay(p.Get("error"))}}
 	}
 	r.see("error", "codexErrorInfo="+f.Code, f.Cause.String())
 	f.Work, f.Evidence = r.turn.work, slices.Clone(r.turn.evidence)

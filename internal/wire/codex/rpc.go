@@ -86,6 +86,14 @@ func TurnSteer(id int, thread, turn, text, message string) []byte {
 	}{thread, turn, []input{{"text", text}}, message})
 }
 
+// TurnInterrupt ends the turn that runs.
+func TurnInterrupt(id int, thread, turn string) []byte {
+	return request(id, "turn/interrupt", struct {
+		Thread string `json:"threadId"`
+		Turn   string `json:"turnId"`
+	}{thread, turn})
+}
+
 // Read is a request without arguments: account/read, account/rateLimits/read.
 func Read(id int, method string) []byte { return request(id, method, struct{}{}) }
 

@@ -166,7 +166,8 @@ func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candi
 		return place.Choose(chain, ask), run.History, nil
 	}
 	stay := place.Choose(chain[seat:seat+1], ask)
-	if stay.Found && held.Carry != run.Bare && held.Phase != run.Done && held.Work == paceline.WorkNone {
+	packed := held.Carry == run.History || held.Carry == run.Progress
+	if stay.Found && packed && held.Phase != run.Done && held.Work == paceline.WorkNone {
 		// It was sent a packet and did nothing with it. Until a turn of it was
 		// answered nobody relies on its having taken it in.
 		return stay, run.History, nil

@@ -290,6 +290,9 @@ func TestChoose(t *testing.T) {
 		{"a successor that did nothing with its packet gets what was said again", []func(*told){func(h *told) {
 			h.run(h.message(paceline.KindPrompt, "First."), "b", func(r *run.State) { failing(r); r.Carry = run.Progress })
 		}}, paceline.KindPrompt, false, "b", run.History},
+		{"one that only was to continue goes on in its conversation", []func(*told){func(h *told) {
+			h.run(h.message(paceline.KindPrompt, "First."), "b", func(r *run.State) { failing(r); r.Carry = run.Continue })
+		}}, paceline.KindPrompt, false, "b", run.Bare},
 		{"a hop never goes back up", []func(*told){seatAt("b"), limited("b")}, paceline.KindPrompt, false, "", run.History},
 		{"F12 a slash command means that conversation", []func(*told){seatAt("a"), limited("a")}, paceline.KindSlash, false, "", run.Bare},
 		{"F47 where failover is off nothing moves", []func(*told){seatAt("a"), limited("a")}, paceline.KindPrompt, true, "", run.Bare},

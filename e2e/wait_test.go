@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,6 +115,20 @@ func TestWait(t *testing.T) {
 		id := strings.TrimSpace(b.want(0, "run", "--detach", "-e", "claude", prompt).out)
 		b.want(0, "stop", id)
 		b.want(130, "attach", id)
+	})
+	t.Run("The operator's command is told of what matters, and no prompt", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(in(3)), OpenAI: fakeapi.Steps(in(3600))})
+		b.waits = true
+		told := filepath.Join(b.dir, "told.txt")
+		b.env = append(b.env, `PACELINE_NOTIFY__COMMAND=f() { echo "$PACELINE_EVENT: $1" >> `+told+`; }; f`)
+		b.vendors.Play(fakeapi.Anthropic, fakeapi.Step{Answer: fakeapi.Text{Text: "Home."}})
+		b.want(0, "run", "--chain", "claude,codex", prompt)
+		until(t, "it is told", func() bool {
+			text, _ := os.ReadFile(told)
+			return strings.Contains(string(text), "failover: Switched to codex after claude hit its usage limit.") &&
+				strings.Contains(string(text), "waiting: Waiting until ") && strings.Contains(string(text), "finished: Finished: answered.") &&
+				!strings.Contains(string(text), prompt)
+		})
 	})
 	t.Run("A25 A26 nobody can be reached: it is tried again on a schedule, and said so", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.ServerError{Status: 500})})

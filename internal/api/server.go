@@ -119,7 +119,7 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) {
 	busy, _ := s.Sup.Busy()
 	i := Info{
 		Version: s.Version, Store: s.Store.Path(), Pid: os.Getpid(), Since: s.since.UTC(), Serving: busy,
-		Draining: s.Sup.Draining(), Carried: s.Carried,
+		Draining: s.Sup.Draining(), Heard: s.Sup.Heard(), Carried: s.Carried,
 	}
 	if since := s.Store.Away(); !since.IsZero() {
 		since = since.UTC()

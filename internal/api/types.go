@@ -55,14 +55,16 @@ type Accepted struct {
 
 // Info is what a server says of itself.
 type Info struct {
-	Version  string              `json:"version"`
-	Store    string              `json:"store"`          // where it keeps its state; without a password
-	Away     *time.Time          `json:"away,omitempty"` // since when its database does not answer
-	Pid      int                 `json:"pid"`
-	Since    time.Time           `json:"since"`
-	Serving  int                 `json:"serving"` // threads at work
-	Draining bool                `json:"draining"`
-	Carried  []paceline.ThreadID `json:"carried,omitempty"` // threads that it took up when it started
+	Version  string     `json:"version"`
+	Store    string     `json:"store"`          // where it keeps its state; without a password
+	Away     *time.Time `json:"away,omitempty"` // since when its database does not answer
+	Pid      int        `json:"pid"`
+	Since    time.Time  `json:"since"`
+	Serving  int        `json:"serving"` // threads at work
+	Draining bool       `json:"draining"`
+	// Heard is when each thread's program last gave a sign of life.
+	Heard   map[paceline.ThreadID]time.Time `json:"heard,omitempty"`
+	Carried []paceline.ThreadID             `json:"carried,omitempty"` // threads that it took up when it started
 	// Lost are threads that go on although the terminal that they were watched
 	// from went away.
 	Lost []paceline.ThreadID `json:"lost,omitempty"`

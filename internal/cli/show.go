@@ -164,6 +164,9 @@ func (o *showOptions) people(w threadWhole) {
 			if r.Claim.Phase != run.NoClaim {
 				fmt.Fprintf(o.out, "  claim %s: %s\n", r.Claim.Phase, claimed(r.Claim))
 			}
+			if r.Waiting() {
+				fmt.Fprintf(o.out, "  waits for %s until %s, %s\n", r.Wait.For, when(r.Wait.Until, now), r.Wait.Source)
+			}
 			o.items(w.Items, r.ID)
 		}
 		fmt.Fprintf(o.out, "\n%s", m.Status)

@@ -67,6 +67,13 @@ type openStatus struct {
 	Engine string `json:"engine"`
 	Phase  string `json:"phase"`
 	Claim  string `json:"claim,omitempty"`
+	// Until, For and Source are there while it waits.
+	Until  *time.Time `json:"until,omitempty"`
+	For    string     `json:"waits_for,omitempty"`
+	Source string     `json:"source,omitempty"`
+	// Heard is when its program last gave a sign of life; only a server that runs
+	// can tell.
+	Heard *time.Time `json:"heard,omitempty"`
 }
 
 func statusRun(ctx context.Context, o *statusOptions) error {
@@ -95,6 +102,7 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 			return err
 		}
 	}
+	o.heard(ctx, &out)
 	out.Engines = engines(policy, harness.Children(o.environ, policy.Pass), accounts)
 	if o.json {
 		return json.NewEncoder(o.out).Encode(out)
@@ -125,14 +133,38 @@ func (o *statusOptions) recorded(ctx context.Context, st *store.Store, out *stat
 		return nil, err
 	}
 	for _, r := range orphans {
-		out.Open = append(out.Open, openStatus{
+		row := openStatus{
 			Thread: string(r.Thread), Run: string(r.ID), Engine: r.Engine.String(), Phase: r.Phase.String(), Claim: r.Claim.Phase.String(),
-		})
+		}
+		if r.Waiting() {
+			until := r.Wait.Until.UTC()
+			row.Until, row.For, row.Source = &until, r.Wait.For.String(), r.Wait.Source.String()
+		}
+		out.Open = append(out.Open, row)
 	}
 	if out.Unknown, err = st.UnknownFrames(ctx); err != nil {
 		return nil, err
 	}
 	return st.Accounts(ctx)
+}
+
+// heard asks a server that runs for its programs' last signs of life. None is
+// started to ask.
+func (o *statusOptions) heard(ctx context.Context, out *status) {
+	opts, err := o.daemon(0)
+	if err != nil || len(out.Open) == 0 {
+		return
+	}
+	c, i, err := daemon.Find(ctx, opts.State, opts.Version)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	for j, r := range out.Open {
+		if at, ok := i.Heard[paceline.ThreadID(r.Thread)]; ok {
+			out.Open[j].Heard = &at
+		}
+	}
 }
 
 // engines lists every account with what is known of it. Nothing is started to
@@ -203,6 +235,12 @@ func (o *statusOptions) people(s status) error {
 		line := fmt.Sprintf("%s: %s on %s is %s", r.Thread, r.Run, r.Engine, r.Phase)
 		if r.Claim != "" {
 			line += ", its claim " + r.Claim
+		}
+		if r.Until != nil {
+			line = fmt.Sprintf("%s waits for %s until %s, %s", r.Thread, r.For, when(*r.Until, now), r.Source)
+		}
+		if r.Heard != nil {
+			line += ", last heard of " + distance(r.Heard.Sub(now))
 		}
 		fmt.Fprintln(o.out, line)
 	}

@@ -239,6 +239,9 @@ func TestPrecedence(t *testing.T) {
 		"env.pass": {
 			{said{}, "default", `[]`}, user(`env.pass = ["A"]`, `["A"]`), env("PACELINE_ENV__PASS", "B,C", `["B", "C"]`),
 		},
+		"notify.command": {
+			{said{}, "default", `""`}, user(`notify.command = "a"`, `"a"`), env("PACELINE_NOTIFY__COMMAND", "b", `"b"`),
+		},
 		"store.url": {
 			{said{}, "default", `""`},
 			user(`store.url = "postgres://ada:secret@db:5432/paceline?sslmode=require"`, `"postgres://ada@db:5432/paceline"`),

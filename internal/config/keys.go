@@ -99,6 +99,12 @@ var general = []key{
 		set: func(p *Policy, _ string, v value) { p.Pass = v.texts() },
 	},
 
+	// It runs as the operator, outside of every cage.
+	{
+		name: "notify.command", clean: command,
+		set: func(p *Policy, _ string, v value) { p.Notify = v.text },
+	},
+
 	// Whoever names the database is told of every prompt.
 	{
 		name: "store.url", clean: database, secret: true, shown: passwordless,

@@ -44,6 +44,7 @@ type Policy struct {
 	// named in one is what consents to an engine's vendor.
 	Chain    []paceline.Engine `json:"chain,omitempty"`
 	Fallback Fallback          `json:"fallback"`
+	Notify   string            `json:"notify,omitempty"` // a shell command that is told of what matters; "" is none
 	// Stall holds how long each harness may be silent, where it is not as usual.
 	Stall    map[string]stall.Bounds `json:"stall,omitempty"`
 	Writable []string                `json:"writable,omitempty"` // absolute roots, besides the tree, that ask and edit may write to

@@ -71,12 +71,12 @@ func TestProblems(t *testing.T) {
 		{
 			"a key of a later version is unknown to this one",
 			said{user: "[fleet]\ncodex = 60\n"},
-			[]string{"user.toml:1:2: unknown key fleet | the keys here are mode, chain, fallback, containment, env, store, vendors, accounts, stall"},
+			[]string{"user.toml:1:2: unknown key fleet | the keys here are mode, chain, fallback, containment, env, notify, store, vendors, accounts, stall"},
 		},
 		{
 			"a name with escapes in it is shown with them",
 			said{user: "\"\\u001b[31m\" = 1\n"},
-			[]string{`user.toml:1:1: unknown key "\x1b[31m" | the keys here are mode, chain, fallback, containment, env, store, vendors, accounts, stall`},
+			[]string{`user.toml:1:1: unknown key "\x1b[31m" | the keys here are mode, chain, fallback, containment, env, notify, store, vendors, accounts, stall`},
 		},
 		{
 			"a value is not a table, nor the other way round",
@@ -198,7 +198,7 @@ func TestProblems(t *testing.T) {
 		{
 			"an empty command prints no key",
 			said{user: office + "posture = \"metered\"\nkey_command = \" \"\n"},
-			[]string{"user.toml:4:15: accounts.office.key_command is empty | write the command that prints the key"},
+			[]string{"user.toml:4:15: accounts.office.key_command is empty | write the command as a shell takes it"},
 		},
 		{
 			"a home is an absolute path",

@@ -101,6 +101,7 @@ func TestRepositoryFile(t *testing.T) {
 // samples are a right value for each key that is the operator's.
 var samples = map[string]string{
 	"chain.default": `["claude"]`, "containment.writable": `["/x"]`, "env.pass": `["X"]`,
+	"notify.command":             `"x"`,
 	"store.url":                  `"postgres://db/x"`,
 	"vendors.*.several_accounts": `"mine"`,
 	"accounts.*.harness":         `"codex"`, "accounts.*.home": `"/x"`, "accounts.*.posture": `"metered"`,

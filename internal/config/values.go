@@ -156,7 +156,7 @@ func variable(s string) bool {
 // command checks the command that prints a key.
 func command(s, _ string) (string, *fault) {
 	if strings.TrimSpace(s) == "" || strings.ContainsRune(s, 0) {
-		return "", &fault{"is empty", "write the command that prints the key"}
+		return "", &fault{"is empty", "write the command as a shell takes it"}
 	}
 	return s, nil
 }

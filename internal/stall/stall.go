@@ -99,7 +99,7 @@ func (w Watch) Saw(e wire.Event, now time.Time) Watch {
 	case wire.ToolDone:
 		w.tools = max(0, w.tools-1)
 	case wire.Text, wire.File, wire.Approval, wire.Worked, wire.Limited:
-	case wire.Unknown, wire.Opened, wire.Acked, wire.Announcement, wire.Ended:
+	case wire.Unknown, wire.Opened, wire.Acked, wire.Announcement, wire.Overage, wire.Ended:
 		return w
 	}
 	w.notice, w.alive = notice{}, true

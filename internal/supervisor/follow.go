@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/config"
 	"github.com/paceline/paceline/internal/guard"
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/logkey"
@@ -44,7 +45,7 @@ type drive struct {
 
 // follow observes until the turn has ended, and acts on what it means.
 func (d *drive) follow(ctx context.Context) error {
-	asked, over := d.steers.open(d.thread.ID)
+	asked, over := d.steers.open(d.thread.ID, d.turn.Heard)
 	defer over()
 	watch := stall.Begin(d.policy.Stall[d.harness.Name()].Or(d.harness.Name()), time.Now())
 	alarm := time.NewTimer(0)
@@ -141,6 +142,8 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 	case wire.Approval:
 		return d.approve(ctx, e, tell)
 	case wire.Retrying: // follow tells of it, with what it means
+	case wire.Overage:
+		return d.overage(ctx, e)
 	case wire.Announcement:
 		d.announce(ctx, d.id, e.Text)
 	case wire.Limited:
@@ -152,6 +155,23 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 		}
 	case wire.Ended:
 		return e.Ending, nil
+	}
+	return nil, nil
+}
+
+// overage does as the operator said about a turn that begins to cost extra (P6).
+func (d *drive) overage(ctx context.Context, e wire.Event) (*wire.Ending, error) {
+	switch d.policy.Fallback.Overage {
+	case config.OverageUse:
+	case config.OverageAnnounce:
+		d.announce(ctx, d.id, e.Text)
+	case config.OverageStop:
+		f := *e.Failure
+		f.Work = paceline.WorkNone // what was seen of it until now is in the run's row
+		if len(d.unknown) > 0 {
+			f.Work = paceline.WorkUnknown
+		}
+		return &wire.Ending{Outcome: paceline.OutcomeFailed, Failure: f}, nil
 	}
 	return nil, nil
 }

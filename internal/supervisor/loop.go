@@ -224,7 +224,7 @@ func (o *owner) unplaced(ctx context.Context, m store.Message, chain []place.Can
 	}
 	end := run.Settle{Status: status, Text: "no engine can serve", Hint: why}
 	d := run.Decision{At: time.Now(), Event: "placed", What: "no engine can serve", Why: why, Out: ch.Out}
-	err := o.journal.commit(ctx, o.thread.ID, func(tx *store.Tx) ([]Event, error) {
+	err := o.commit(ctx, func(tx *store.Tx) ([]Event, error) {
 		if err := tx.SettleMessage(ctx, m.ID, end); err != nil {
 			return nil, err
 		}
@@ -267,7 +267,7 @@ func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen
 		return o.told(after, effects), o.record(ctx, tx, after, effects)
 	}
 	for try := 0; ; try++ {
-		err := o.journal.commit(ctx, o.thread.ID, write)
+		err := o.commit(ctx, write)
 		if errors.Is(err, store.ErrStale) && try < 5 {
 			continue // Step is pure: load again, step again
 		}
@@ -388,7 +388,7 @@ func (o *owner) announce(ctx context.Context, id paceline.RunID, text string) {
 	s := run.State{ID: id, Thread: o.thread.ID}
 	ctx = context.WithoutCancel(ctx)
 	told := Event{Event: "announcement", At: time.Now(), Thread: o.thread.ID, Run: id, Text: text}
-	err := o.journal.commit(ctx, o.thread.ID, func(tx *store.Tx) ([]Event, error) {
+	err := o.commit(ctx, func(tx *store.Tx) ([]Event, error) {
 		return []Event{told}, tx.AddItem(ctx, item(s, "announcement", map[string]string{"text": text}))
 	})
 	if err != nil {

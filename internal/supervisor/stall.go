@@ -37,7 +37,7 @@ func (d *drive) stalled(ctx context.Context, f paceline.Failure) error {
 				end = *e.Ending
 			case wire.Worked, wire.Tool, wire.File, wire.ToolDone, wire.Unknown:
 				_, _ = d.observe(ending, e)
-			case wire.Opened, wire.Acked, wire.Text, wire.Approval, wire.Retrying, wire.Limited, wire.Announcement:
+			case wire.Opened, wire.Acked, wire.Text, wire.Approval, wire.Retrying, wire.Limited, wire.Announcement, wire.Overage:
 			}
 		}
 		last <- end

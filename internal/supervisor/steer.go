@@ -21,6 +21,7 @@ type steers struct {
 type wheel struct {
 	asked chan steer
 	gone  chan struct{}
+	heard func() time.Time
 }
 
 // steer is a message that is to be added to what runs.
@@ -30,10 +31,10 @@ type steer struct {
 }
 
 // open lets steers in to the run of a thread, until over is called.
-func (s *steers) open(id paceline.ThreadID) (asked <-chan steer, over func()) {
+func (s *steers) open(id paceline.ThreadID, heard func() time.Time) (asked <-chan steer, over func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := wheel{make(chan steer), make(chan struct{})}
+	w := wheel{make(chan steer), make(chan struct{}), heard}
 	s.to[id] = w
 	return w.asked, func() {
 		s.mu.Lock()
@@ -41,6 +42,19 @@ func (s *steers) open(id paceline.ThreadID) (asked <-chan steer, over func()) {
 		delete(s.to, id)
 		close(w.gone)
 	}
+}
+
+// Heard is when each running thread's program last gave a sign of life.
+func (s *Supervisor) Heard() map[paceline.ThreadID]time.Time {
+	s.steers.mu.Lock()
+	defer s.steers.mu.Unlock()
+	out := map[paceline.ThreadID]time.Time{}
+	for id, w := range s.steers.to {
+		if at := w.heard(); !at.IsZero() {
+			out[id] = at.UTC()
+		}
+	}
+	return out
 }
 
 // ask hands a steer to the run of its thread; false where none takes it.

@@ -143,7 +143,7 @@ func (o *owner) park(ctx context.Context, m store.Message, at time.Time, source 
 		d := run.Decision{At: time.Now(), Event: "placed", What: fmt.Sprintf("wait until %s (%s)", at.UTC().Format(time.RFC3339), source), Why: why, Out: ch.Out}
 		until := at.UTC()
 		told := Event{Event: "waiting", At: time.Now(), Thread: o.thread.ID, Until: &until, From: source.String(), Why: why}
-		err := o.journal.commit(ctx, o.thread.ID, func(tx *store.Tx) ([]Event, error) {
+		err := o.commit(ctx, func(tx *store.Tx) ([]Event, error) {
 			return []Event{told}, tx.AddDecision(ctx, o.thread.ID, d)
 		})
 		if err != nil {

@@ -30,14 +30,15 @@ const (
 	Approval                      // the engine asks: Name is the tool, ID the request, Detail what for
 	Retrying                      // the engine retries by itself: Cause, Code, Delay (0 where it does not say)
 	Limited                       // a limit is already certain although the turn has not ended: Failure
-	Announcement                  // something to tell the user, e.g. paid overage began: Text
+	Announcement                  // something to tell the user: Text
+	Overage                       // from here on the turn costs extra: Text, and the limit that was reached as Failure
 	Worked                        // the first work of this turn: Evidence
 	Ended                         // a turn ended: Ending
 )
 
 var eventNames = []string{
 	"unknown", "opened", "acked", "text", "tool", "tool-done", "file", "approval",
-	"retrying", "limited", "announcement", "worked", "ended",
+	"retrying", "limited", "announcement", "overage", "worked", "ended",
 }
 
 func (k EventKind) String() string {

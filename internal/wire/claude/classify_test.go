@@ -174,8 +174,8 @@ func TestLimited(t *testing.T) {
 
 func TestOverageIsAnnouncedOnce(t *testing.T) {
 	overage := strings.Replace(rejected, `"isUsingOverage":false`, `"isUsingOverage":true`, 1)
-	got := of(replay(New(), initLine, rejected, overage, overage, goodEnd, initLine, overage, goodEnd), wire.Announcement)
-	if len(got) != 1 || got[0].Text != "paid overage is in use: the five_hour window is used up" {
+	got := of(replay(New(), initLine, rejected, overage, overage, goodEnd, initLine, overage, goodEnd), wire.Overage)
+	if len(got) != 1 || got[0].Text != "paid overage is in use: the five_hour window is used up" || got[0].Failure.Cause != paceline.CauseUsageLimit || !got[0].Failure.Reset.Known() {
 		t.Errorf("announced %+v", got)
 	}
 }

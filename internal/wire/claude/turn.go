@@ -165,7 +165,10 @@ func (r *Reader) limit(f frame) []wire.Event {
 	if l.Info.Type != "" {
 		text += ": the " + word(l.Info.Type) + " window is used up"
 	}
-	return []wire.Event{{Kind: wire.Announcement, Line: r.line, Text: text}}
+	return []wire.Event{{Kind: wire.Overage, Line: r.line, Text: text, Failure: &paceline.Failure{
+		Cause: paceline.CauseUsageLimit, Code: "overage", Reset: l.Info.reset(), Scope: word(l.Info.Type), Notice: text,
+		Evidence: []paceline.Evidence{{Frame: "rate_limit_event", Line: r.line, Says: "isUsingOverage=true", Means: "usage limit"}},
+	}}}
 }
 
 func (r *Reader) request(f frame) []wire.Event {

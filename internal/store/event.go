@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/paceline/paceline"
 )
@@ -31,11 +33,18 @@ func (t *Tx) NextEpoch(ctx context.Context) (int64, error) {
 // AddEvents adds events with the numbers that they carry. A number is used
 // once: whoever brings it again has lost track, and gets an error.
 func (t *Tx) AddEvents(ctx context.Context, id paceline.ThreadID, rows []EventRow) error {
-	for _, r := range rows {
-		_, err := t.tx.ExecContext(ctx, `INSERT INTO events (thread, seq, epoch, body) VALUES ($1, $2, $3, $4)`,
-			id, r.Seq, r.Epoch, JSON[json.RawMessage]{r.Body})
-		if err != nil {
-			return fmt.Errorf("add event %d of %s: %w", r.Seq, id, err)
+	for part := range slices.Chunk(rows, 50) {
+		sql, args := strings.Builder{}, []any{id}
+		sql.WriteString(`INSERT INTO events (thread, seq, epoch, body) VALUES `)
+		for i, r := range part {
+			if i > 0 {
+				sql.WriteString(", ")
+			}
+			fmt.Fprintf(&sql, "($1, $%d, $%d, $%d)", len(args)+1, len(args)+2, len(args)+3)
+			args = append(args, r.Seq, r.Epoch, JSON[json.RawMessage]{r.Body})
+		}
+		if _, err := t.tx.ExecContext(ctx, sql.String(), args...); err != nil {
+			return fmt.Errorf("add events %d… of %s: %w", part[0].Seq, id, err)
 		}
 	}
 	return nil

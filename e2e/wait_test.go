@@ -49,6 +49,10 @@ func TestWait(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		has(t, b.want(0, "why", "-c").out, "wait for claude until", "go on with claude: its wait is over")
+		has(t, b.want(0, "report").out, "1 of 1 messages answered, by claude, codex; the last one is answered",
+			"claude: usage_limit → codex", "codex: usage_limit → claude", "stood still: usage_limit ")
+		has(t, b.want(0, "report", "--since", "1h", "--json").out, `"cause":"usage_limit"`, `"lost_seconds":{"usage_limit":`)
+		b.want(2, "report", "--since", "yesterday-ish")
 	})
 	for engine, script := range map[string]func(...fakeapi.Answer) fakeapi.Script{
 		"claude": func(a ...fakeapi.Answer) fakeapi.Script { return fakeapi.Script{Anthropic: fakeapi.Steps(a...)} },

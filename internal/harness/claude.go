@@ -255,6 +255,8 @@ func (d *claudeDriver) steer(_ context.Context, t *Turn, m paceline.Message) (bo
 }
 
 func (d *claudeDriver) interrupt(ctx context.Context, t *Turn) {
+	ctx, cancel := context.WithTimeout(ctx, interrupting)
+	defer cancel()
 	if t.write(wireclaude.ControlRequest("paceline-interrupt", "interrupt")) == nil {
 		_, _ = t.await(ctx, "paceline-interrupt")
 	}

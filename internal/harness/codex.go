@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -285,15 +286,43 @@ func (d *codexDriver) steer(ctx context.Context, t *Turn, m paceline.Message) (b
 	return r.ok, err
 }
 
+// interrupt asks every turn to end, the root's first, and looks again after
+// each: a nested one may have begun meanwhile (R13). A command that runs is not
+// ended by it; that is the guard's to do.
 func (d *codexDriver) interrupt(ctx context.Context, t *Turn) {
+	every(d.active, func(a wirecodex.Active) {
+		ctx, cancel := context.WithTimeout(ctx, interrupting)
+		defer cancel()
+		id := d.id()
+		if d.send(t, wirecodex.TurnInterrupt(id, a.Thread, a.Turn)) == nil {
+			_, _ = t.await(ctx, strconv.Itoa(id))
+		}
+	})
+}
+
+func (d *codexDriver) active() []wirecodex.Active {
 	d.mu.Lock()
-	thread, turn := d.thread, d.reader.Turn()
-	d.mu.Unlock()
-	id := d.id()
-	if turn != "" && d.send(t, wirecodex.TurnInterrupt(id, thread, turn)) == nil {
-		_, _ = t.await(ctx, strconv.Itoa(id))
+	defer d.mu.Unlock()
+	return d.reader.Active()
+}
+
+// every does each once, those too that appear while it does.
+func every[T comparable](list func() []T, do func(T)) {
+	done := map[T]bool{}
+	for i := 0; ; i++ {
+		all := list()
+		next := slices.IndexFunc(all, func(x T) bool { return !done[x] })
+		if next < 0 || i == mostTurns {
+			return
+		}
+		done[all[next]] = true
+		do(all[next])
 	}
 }
+
+// mostTurns ends a race with a program that begins turns faster than they end:
+// the end of its tree ends them all.
+const mostTurns = 64
 
 func (d *codexDriver) more() bool { return false }
 

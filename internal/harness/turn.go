@@ -143,13 +143,17 @@ func (t *Turn) Heard() time.Time {
 	return time.Time{}
 }
 
-// interrupting is how long a program may take to end its turn (R13).
-const interrupting = 10 * time.Second
+// interrupting is how long a program may take to end one turn (R13), and
+// unconfirmed how long to end all (R17).
+const (
+	interrupting = 10 * time.Second
+	unconfirmed  = 60 * time.Second
+)
 
-// Interrupt asks the program to end its turn, so that its own transcript says
-// how far it came. Its tree lives on: Stop ends it.
+// Interrupt asks the program to end its turn and all below it, so that its own
+// transcripts say how far they came. Its tree lives on: Stop ends it.
 func (t *Turn) Interrupt(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, interrupting)
+	ctx, cancel := context.WithTimeout(ctx, unconfirmed)
 	defer cancel()
 	t.driver.interrupt(ctx, t)
 }

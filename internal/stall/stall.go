@@ -68,7 +68,8 @@ type Watch struct {
 // notice is a retry that the program announced and that has not come yet.
 type notice struct {
 	at      time.Time
-	n       int // of them in a row
+	first   time.Time // when the first of them in a row came
+	n       int       // of them in a row
 	cause   paceline.Cause
 	code    string
 	told    time.Duration // the delay that it named; 0 where it did not
@@ -112,9 +113,31 @@ func (w Watch) retrying(e wire.Event, now time.Time) Watch {
 	if n.expect == 0 {
 		n.expect = min(shortest<<min(n.n-1, 10), longest) // R4
 	}
+	n.first = now
+	if w.notice.n > 0 && w.notice.limited == n.limited {
+		n.first = w.notice.first
+	}
 	w.notice = n
 	return w
 }
+
+// Slept notes that the machine was suspended for a while: nothing could be heard
+// meanwhile, and what was waited for begins anew.
+func (w Watch) Slept(now time.Time) Watch {
+	w = w.Heard(now)
+	if w.notice.n > 0 {
+		w.notice.at, w.notice.first = now, now
+	}
+	return w
+}
+
+// suspended is by how much the wall clock must run ahead before it counts as a
+// suspend and not as a correction of the clock.
+const suspended = 10 * time.Second
+
+// Suspended reports whether the machine was suspended while so much passed by
+// the wall clock, and so much awake.
+func Suspended(wall, awake time.Duration) bool { return wall-awake > suspended }
 
 // Retry is the announced retry that is waited for: the number of it, and until
 // when. ok is false where none is.
@@ -128,13 +151,32 @@ func (w Watch) Deadline() time.Time {
 	case n.n > 0 && w.hopeless():
 		return n.at
 	case n.n > 0:
-		return n.at.Add(n.expect + w.bounds.Grace) // R6
+		at := n.at.Add(n.expect + w.bounds.Grace) // R6
+		if whole := n.first.Add(w.silence()); !n.limited && at.After(whole) {
+			// Nobody counts these, and Codex announces another one each minute for as
+			// long as there is no network: all together are no longer than a silence.
+			at = later(n.at, whole)
+		}
+		return at
 	case w.tools > 0:
 		return w.last.Add(w.bounds.Tool)
-	case !w.alive:
-		return w.last.Add(w.bounds.First)
 	}
-	return w.last.Add(w.bounds.Progress)
+	return w.last.Add(w.silence())
+}
+
+// silence is how long nothing may come while no tool runs.
+func (w Watch) silence() time.Duration {
+	if w.alive {
+		return w.bounds.Progress
+	}
+	return w.bounds.First
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // hopeless reports whether the announced retry need not be waited for: it is one

@@ -72,6 +72,13 @@ func TestDeadlines(t *testing.T) {
 		{"R10 455 s at worst without a Retry-After", watch("codex", worst(0)...), 455 * sec, throttle, 0},
 		{"R10 1,800 s at worst with five minutes on each", watch("codex", worst(5*minute)...), 1800 * sec, throttle, 1740 * sec},
 		{"R11 a server's fault is not counted, only waited for", watch("codex", retry(0, paceline.CauseServer, 0), retry(0, paceline.CauseServer, 0), retry(0, paceline.CauseServer, 0), retry(0, paceline.CauseServer, 0), retry(0, paceline.CauseServer, 0), retry(0, paceline.CauseServer, 0), retry(0, paceline.CauseServer, 0)), 5*minute + minute, paceline.CauseServer, 0},
+		{"R1 retries that nobody counts are not waited for longer than a silence, however often they are announced", watch("codex", retry(0, paceline.CauseTransport, 0), retry(2*minute, paceline.CauseTransport, 0), retry(4*minute, paceline.CauseTransport, 0), retry(6*minute, paceline.CauseTransport, 0)), 7 * minute, paceline.CauseTransport, 0},
+		{"R1 nor is one that was announced after that", watch("codex", retry(0, paceline.CauseTransport, 0), retry(8*minute, paceline.CauseTransport, 0)), 8 * minute, paceline.CauseTransport, 0},
+		{"R2 a 429 after them is waited for as a 429", watch("codex", retry(0, paceline.CauseTransport, 0), retry(6*minute, throttle, 5*minute)), 12 * minute, throttle, 11 * minute},
+		{"P8 a suspend begins the silence anew", watch("codex").Slept(noon.Add(time.Hour)), time.Hour + 7*minute, paceline.CauseStall, 0},
+		{"P8 and the wait for a retry", watch("codex", retry(0, throttle, 0)).Slept(noon.Add(time.Hour)), time.Hour + 65*sec, throttle, 0},
+		{"bug-34 after a tool call, a 429 and then nothing: 65 s, with its cause", watch("codex", kind(0, wire.Tool), kind(sec, wire.ToolDone), retry(2*sec, throttle, 0)), 67 * sec, throttle, 0},
+		{"bug-35 the retries are used up, and then nothing: 140 s after the last", watch("codex", retry(0, throttle, 0), retry(sec, throttle, 0), retry(2*sec, throttle, 0), retry(3*sec, throttle, 0), retry(4*sec, throttle, 0)), 144 * sec, throttle, 0},
 		{"A first retry that names a sign-out ends the wait at once", watch("claude", retry(2*sec, paceline.CauseAuth, sec)), 2 * sec, paceline.CauseAuth, 3 * sec},
 		{"A first retry that names an empty purse ends the wait at once", watch("claude", retry(2*sec, paceline.CauseBilling, 0)), 2 * sec, paceline.CauseBilling, 0},
 		{"A retry whose cause nobody told is a stall", watch("claude", retry(0, paceline.CauseUnknown, 0)), 65 * sec, paceline.CauseStall, 0},
@@ -106,6 +113,25 @@ func TestDeadlines(t *testing.T) {
 			}
 			if !strings.Contains(f.Notice, " ") || f.Work != paceline.WorkUnknown {
 				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+func TestSuspended(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		wall, awake time.Duration
+		want        bool
+	}{
+		{"P8 an hour by the wall, a minute awake: it slept", time.Hour, minute, true},
+		{"P8 both alike", minute, minute, false},
+		{"P8 a clock that was put right by seconds", minute + 5*sec, minute, false},
+		{"P8 a clock that was put back", 0, minute, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Suspended(tt.wall, tt.awake); got != tt.want {
+				t.Error(got)
 			}
 		})
 	}

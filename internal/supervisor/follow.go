@@ -52,10 +52,15 @@ func (d *drive) follow(ctx context.Context) error {
 	defer alarm.Stop()
 	for {
 		// Awake time: the clock that this is reckoned by stands still in a suspend.
-		alarm.Reset(time.Until(watch.Deadline()))
+		set := time.Now()
+		alarm.Reset(watch.Deadline().Sub(set))
 		select {
 		case <-alarm.C:
+			now := time.Now()
 			watch = watch.Heard(d.turn.Heard())
+			if stall.Suspended(now.Round(0).Sub(set.Round(0)), now.Sub(set)) {
+				watch = watch.Slept(now) // no answer could arrive meanwhile
+			}
 			if silent, ok := watch.Verdict(time.Now()); ok {
 				return d.stalled(ctx, silent)
 			}

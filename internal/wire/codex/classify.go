@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/notice"
 )
 
 // accountWords are looked for where the code was lost on the way: only in the
@@ -124,19 +125,9 @@ func byText(text string) paceline.Cause {
 	return paceline.CauseOther
 }
 
-var later = regexp.MustCompile(`try again in (\d+(?:\.\d+)?) ?(ms|s|m|h)\b`)
-
 // delay is how long the program waits before a retry, where the vendor's words
 // tell: it obeys them without a bound, two hours too. A Retry-After is told to
 // nobody.
-func delay(e gjson.Result) time.Duration {
-	m := later.FindStringSubmatch(e.Get("message").String() + " " + e.Get("additionalDetails").String())
-	if m == nil {
-		return 0
-	}
-	d, err := time.ParseDuration(m[1] + m[2])
-	if err != nil {
-		return 0
-	}
-	return d
+func delay(e gjson.Result, at time.Time) time.Duration {
+	return notice.Delay(e.Get("message").String()+" "+e.Get("additionalDetails").String(), at)
 }

@@ -254,3 +254,42 @@ func BenchmarkObserve(b *testing.B) {
 		}
 	}
 }
+
+func TestActive(t *testing.T) {
+	const (
+		child   = `{"method":"turn/started","params":{"threadId":"C","turn":{"id":"V"}}}`
+		gone    = `{"method":"turn/completed","params":{"threadId":"C","turn":{"id":"V","status":"completed"}}}`
+		another = `{"method":"turn/started","params":{"threadId":"C","turn":{"id":"W"}}}`
+	)
+	root, below := Active{"T", "U"}, Active{"C", "V"}
+	for _, tt := range []struct {
+		name  string
+		lines []string
+		want  []Active
+	}{
+		{"R13 the root's turn", nil, []Active{root}},
+		{"R13 and its child's", []string{child}, []Active{root, below}},
+		{"R13 once", []string{child, child}, []Active{root, below}},
+		{"R13 until it ends", []string{child, gone, another}, []Active{root, {"C", "W"}}},
+		{"R13 the root's may end before its child's", []string{child, failed}, []Active{below}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := New(AppServer)
+			r.Sent(ThreadStart(2, ThreadParams{}))
+			r.Observe([]byte(opened), at)
+			r.Sent(TurnStart(3, "T", "do it", "m"))
+			for _, l := range append([]string{begunAt}, tt.lines...) {
+				r.Observe([]byte(l), at)
+			}
+			if got := r.Active(); !slices.Equal(got, tt.want) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+	t.Run("R16 what a child waits for, its parent waits for", func(t *testing.T) {
+		events, _ := follow(child, `{"method":"error","params":{"error":{"message":"Reconnecting... 1/5","codexErrorInfo":{"responseStreamDisconnected":{"httpStatusCode":429}}},"willRetry":true,"threadId":"C","turnId":"V"}}`)
+		if !slices.ContainsFunc(events, func(e wire.Event) bool { return e.Kind == wire.Retrying && e.Cause == paceline.CauseThrottle }) {
+			t.Errorf("%+v", events)
+		}
+	})
+}

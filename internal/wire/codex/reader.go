@@ -32,6 +32,30 @@ type Reader struct {
 	limits   gjson.Result    // the latest snapshot
 	turns    int
 	turn     *turn
+	below    []Active // turns that run in other conversations than the root
+}
+
+// Active names a turn that runs.
+type Active struct{ Thread, Turn string }
+
+// Active lists every turn that runs, the root's first.
+func (r *Reader) Active() []Active {
+	var out []Active
+	if t := r.Turn(); t != "" {
+		out = append(out, Active{r.root, t})
+	}
+	return append(out, r.below...)
+}
+
+// child keeps which turns run below the root.
+func (r *Reader) child(a Active, runs bool) {
+	if a.Thread == r.root || a.Thread == "" || r.root == "" {
+		return
+	}
+	r.below = slices.DeleteFunc(r.below, func(b Active) bool { return b == a })
+	if runs {
+		r.below = append(r.below, a)
+	}
 }
 
 // turn is the open turn of the root conversation.
@@ -160,8 +184,10 @@ func (r *Reader) notified(method string, id, p gjson.Result, at time.Time) []wir
 		r.limits = p.Get("rateLimits")
 		return nil
 	case "turn/started":
+		r.child(Active{thread, p.Get("turn.id").String()}, true)
 		return r.begun(thread, p.Get("turn.id").String())
 	case "turn/completed":
+		r.child(Active{thread, p.Get("turn.id").String()}, false)
 		return r.completed(thread, p.Get("turn"), at)
 	case "error":
 		return r.failed(thread, turnID, p, at)
@@ -199,12 +225,15 @@ func (r *Reader) begun(thread, id string) []wire.Event {
 
 // failed takes in an error. It is a retry, or the certain end of the turn.
 func (r *Reader) failed(thread, turnID string, p gjson.Result, at time.Time) []wire.Event {
-	if r.turn == nil || thread != "" && thread != r.root || slices.Contains(r.old, turnID) {
-		return nil // a child's failure is not its parent's, and an old turn's is over
+	if r.turn == nil || slices.Contains(r.old, turnID) {
+		return nil // an old turn's failure is over
 	}
 	f := r.classify(p.Get("error"), at)
-	if p.Get("willRetry").Bool() {
-		return []wire.Event{{Kind: wire.Retrying, Line: r.line, Cause: f.Cause, Code: f.Code, Delay: delay(p.Get("error"))}}
+	if p.Get("willRetry").Bool() { // a child's too: its parent waits for it (R16)
+		return []wire.Event{{Kind: wire.Retrying, Line: r.line, Cause: f.Cause, Code: f.Code, Delay: delay(p.Get("error"), at)}}
+	}
+	if thread != "" && thread != r.root {
+		return nil // a child's failure is not its parent's
 	}
 	r.see("error", "codexErrorInfo="+f.Code, f.Cause.String())
 	f.Work, f.Evidence = r.turn.work, slices.Clone(r.turn.evidence)

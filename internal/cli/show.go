@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,10 @@ type threadWhole struct {
 	Messages []store.Message `json:"messages"`
 	Runs     []run.State     `json:"runs"`
 	Items    []store.Item    `json:"items"`
+	// Heard is when the program of the run that is not over last gave a sign of
+	// life, and Silent how many seconds ago.
+	Heard  *time.Time `json:"heard,omitempty"`
+	Silent *float64   `json:"silent_s,omitempty"`
 }
 
 func showRun(ctx context.Context, o *showOptions) error {
@@ -64,6 +69,12 @@ func showRun(ctx context.Context, o *showOptions) error {
 	}
 	if whole.Items, err = st.Items(ctx, th.ID, 0); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(whole.Runs, run.State.Live) {
+		if at, ok := o.heard(ctx)[th.ID]; ok {
+			silent := max(0, time.Since(at).Seconds())
+			whole.Heard, whole.Silent = &at, &silent
+		}
 	}
 	if harness.Environment(o.environ).Get("PACELINE_RUN") != "" {
 		if err := whole.blank(); err != nil {
@@ -160,7 +171,11 @@ func (o *showOptions) people(w threadWhole) {
 			if r.Message != m.ID {
 				continue
 			}
-			fmt.Fprintf(o.out, "\n%s on %s: %s%s\n", r.ID, r.Engine, r.Phase, after(r))
+			fmt.Fprintf(o.out, "\n%s on %s: %s%s", r.ID, r.Engine, r.Phase, after(r))
+			if w.Heard != nil && r.Live() {
+				fmt.Fprintf(o.out, ", last heard of %s", distance(w.Heard.Sub(now)))
+			}
+			fmt.Fprintln(o.out)
 			if r.Claim.Phase != run.NoClaim {
 				fmt.Fprintf(o.out, "  claim %s: %s\n", r.Claim.Phase, claimed(r.Claim))
 			}

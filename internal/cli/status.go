@@ -74,6 +74,8 @@ type openStatus struct {
 	// Heard is when its program last gave a sign of life; only a server that runs
 	// can tell.
 	Heard *time.Time `json:"heard,omitempty"`
+	// Silent is how many seconds ago that was.
+	Silent *float64 `json:"silent_s,omitempty"`
 }
 
 func statusRun(ctx context.Context, o *statusOptions) error {
@@ -102,7 +104,15 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 			return err
 		}
 	}
-	o.heard(ctx, &out)
+	if len(out.Open) > 0 {
+		heard, now := o.heard(ctx), time.Now()
+		for i, r := range out.Open {
+			if at, ok := heard[paceline.ThreadID(r.Thread)]; ok {
+				silent := max(0, now.Sub(at).Seconds())
+				out.Open[i].Heard, out.Open[i].Silent = &at, &silent
+			}
+		}
+	}
 	out.Engines = engines(policy, harness.Children(o.environ, policy.Pass), accounts)
 	if o.json {
 		return json.NewEncoder(o.out).Encode(out)
@@ -150,21 +160,19 @@ func (o *statusOptions) recorded(ctx context.Context, st *store.Store, out *stat
 
 // heard asks a server that runs for its programs' last signs of life. None is
 // started to ask.
-func (o *statusOptions) heard(ctx context.Context, out *status) {
-	opts, err := o.daemon(0)
-	if err != nil || len(out.Open) == 0 {
-		return
+func (s *streams) heard(ctx context.Context) map[paceline.ThreadID]time.Time {
+	opts, err := s.daemon(0)
+	if err != nil {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	c, i, err := daemon.Find(ctx, opts.State, opts.Version)
 	if err != nil {
-		return
+		return nil
 	}
 	defer c.Close()
-	for j, r := range out.Open {
-		if at, ok := i.Heard[paceline.ThreadID(r.Thread)]; ok {
-			out.Open[j].Heard = &at
-		}
-	}
+	return i.Heard
 }
 
 // engines lists every account with what is known of it. Nothing is started to

@@ -76,18 +76,24 @@ func TestSilence(t *testing.T) {
 		c.env = append(append(c.env, quick...), "PACELINE_STALL__CODEX__TOOL=3s")
 		has(t, c.want(5, "run", "-e", "codex", prompt).err, "codex is given up: a tool ran for", "paceline reconcile")
 	})
-	t.Run("bug-34 Codex worked, then sleeps through a Retry-After of two hours: given up, and nothing is sent again", func(t *testing.T) {
-		b := newBed(t, fakeapi.Script{OpenAI: append(fakeapi.Steps(fakeapi.Shell("touch done.txt; (sleep 1000 &)")), fakeapi.Step{Answer: fakeapi.Throttle{RetryAfter: 2 * time.Hour}})})
+	t.Run("bug-34 Codex worked, then sleeps through a Retry-After of two hours: given up, and the next one goes on from what was done", func(t *testing.T) {
+		b := newBed(t, fakeapi.Script{
+			OpenAI:    append(fakeapi.Steps(fakeapi.Shell("touch done.txt; (sleep 1000 &)")), fakeapi.Step{Answer: fakeapi.Throttle{RetryAfter: 2 * time.Hour}}),
+			Anthropic: fakeapi.Steps(fakeapi.Text{Text: "Went on."}),
+		})
 		b.env = append(b.env, quick...)
-		r := b.want(3, "run", "--json", "--chain", "codex,claude", prompt)
-		has(t, r.out, `"event":"retrying"`, `"cause":"throttle"`, `"attempt":1`, `"code":"rateLimitRetryExhausted"`, `"work":"some"`)
-		b.once(prompt, 0, 1)
+		r := b.want(0, "run", "--json", "--chain", "codex,claude", prompt)
+		has(t, r.out, `"event":"retrying"`, `"cause":"throttle"`, `"attempt":1`, `"code":"rateLimitRetryExhausted"`, `"work":"some"`, `"event":"rollover"`)
+		lacks(t, r.out, `"event":"failover"`)
+		if n := b.sent(fakeapi.OpenAI, prompt); n != 1 {
+			t.Errorf("F2 the prompt arrived %d times at codex's vendor", n)
+		}
 		if left := b.marked(); len(left) > 0 {
 			t.Errorf("R22 alive after it was published as ended: %v", left)
 		}
 	})
 	t.Run("While a run is silent, status and show say since when; an approval is waited for, however long", func(t *testing.T) {
-		b := newBed(t, fakeapi.Script{OpenAI: fakeapi.Steps(fakeapi.Shell("touch asked.txt"), fakeapi.Text{Text: "Done."})})
+		b := serverBed(t, fakeapi.Script{OpenAI: fakeapi.Steps(fakeapi.Shell("touch asked.txt"), fakeapi.Text{Text: "Done."})})
 		b.env = append(b.env, quick...)
 		id := strings.TrimSpace(b.want(0, "run", "--detach", "--mode", "ask", "-e", "codex", prompt).out)
 		until(t, "it asks", func() bool {

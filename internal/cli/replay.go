@@ -3,12 +3,12 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/replay"
 )
 
@@ -29,22 +29,22 @@ func newReplay(s *streams) *cobra.Command {
 			return replayRun(o)
 		},
 	}
-	c.Flags().StringVar(&o.harness, "harness", "", "whose stream it is: claude or codex")
+	c.Flags().StringVar(&o.harness, "harness", "", "whose stream it is: "+strings.Join(replay.Harnesses(), ", "))
 	c.Flags().BoolVar(&o.table, "table", false, "print a table instead of JSON")
 	c.Flags().Bool("json", true, "print JSON, one turn a line (the default)")
 	return c
 }
 
 func replayRun(o *replayOptions) error {
-	if _, ok := harness.Named(o.harness); !ok {
-		return usage(fmt.Sprintf("--harness %q is not one that this build reads", o.harness), "it reads claude and codex")
+	if !slices.Contains(replay.Harnesses(), o.harness) {
+		return usage(fmt.Sprintf("--harness %q is not one that this build reads", o.harness), "it reads "+strings.Join(replay.Harnesses(), ", "))
 	}
 	files, err := replay.Files(o.paths)
 	if err != nil {
 		return usage(err.Error(), "name a recording, or a folder of them")
 	}
 	if len(files) == 0 {
-		return usage("there is no recording in "+strings.Join(o.paths, ", "), "recordings are named stdout*.jsonl or transcript*.jsonl")
+		return usage("there is no recording in "+strings.Join(o.paths, ", "), "recordings are named stdout, stdout*.jsonl, transcript*.jsonl or rpc.jsonl")
 	}
 	enc := json.NewEncoder(o.out)
 	w := tabwriter.NewWriter(o.out, 0, 4, 2, ' ', 0)

@@ -19,8 +19,6 @@ import (
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/claude"
-	"github.com/paceline/paceline/internal/wire/codex"
 )
 
 // Row is how one turn of the root conversation was read. Its keys are kept.
@@ -39,7 +37,7 @@ type Row struct {
 }
 
 // Files lists the recordings that paths name: a file is itself, a folder holds
-// its stdout*.jsonl and transcript*.jsonl, sorted. A transcript that is not a
+// its stdout, stdout*.jsonl, transcript*.jsonl and rpc.jsonl, sorted. A transcript that is not a
 // native stream (Claude's own files on disk) is left out.
 func Files(paths []string) ([]string, error) {
 	var out []string
@@ -71,6 +69,9 @@ func Files(paths []string) ([]string, error) {
 
 func recording(path string) bool {
 	name := filepath.Base(path)
+	if name == "stdout" {
+		return true
+	}
 	if !strings.HasSuffix(name, ".jsonl") {
 		return false
 	}
@@ -87,12 +88,6 @@ func recording(path string) bool {
 	defer f.Close()
 	line, _ := wire.ReadLine(bufio.NewReaderSize(f, 64<<10))
 	return gjson.GetBytes(line, "dir").Exists()
-}
-
-// reader is what both vendors' readers are.
-type reader interface {
-	Observe(line []byte, at time.Time) []wire.Event
-	Close() []wire.Event
 }
 
 // File reads one recording. Where it kept a clock, that one is used; a notice
@@ -130,38 +125,31 @@ func Each(harness, path string, take func(wire.Event)) error {
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 64<<10)
 	var r reader
-	var sent func([]byte)
-	at := time.Unix(0, 0).UTC()
+	at := noClock(harness)
 	tell := func(events []wire.Event) {
 		for _, e := range events {
 			take(e)
 		}
 	}
+	open := func(first []byte) error {
+		if r = newReader(harness, first); r == nil {
+			return fmt.Errorf("no reader for %q", harness)
+		}
+		return beside(r, path, at, tell)
+	}
 	for {
-		line, err := wire.ReadLine(in)
+		line, err := nextLine(in)
 		if len(bytes.TrimSpace(line)) > 0 {
 			raw, dir, when := unwrap(line)
 			if r == nil {
-				switch harness {
-				case "claude":
-					r = claude.New()
-				case "codex":
-					c := codex.New(form(raw))
-					r, sent = c, c.Sent
-				default:
-					return fmt.Errorf("no reader for %q", harness)
+				if err := open(raw); err != nil {
+					return err
 				}
 			}
 			if !when.IsZero() {
 				at = when
 			}
-			if dir == "send" {
-				if sent != nil {
-					sent(raw)
-				}
-			} else {
-				tell(r.Observe(raw, at))
-			}
+			feed(r, raw, dir, at, tell)
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -170,15 +158,59 @@ func Each(harness, path string, take func(wire.Event)) error {
 			return fmt.Errorf("read %s: %w", path, err)
 		}
 	}
-	if r != nil {
-		tell(r.Close())
+	if r == nil {
+		if err := open(nil); err != nil {
+			return err
+		}
 	}
+	if e, ok := r.(interface{ Exit(code int) []wire.Event }); ok {
+		if code, known := exitBeside(path); known {
+			tell(e.Exit(code))
+		}
+	}
+	tell(r.Close())
 	return nil
+}
+
+// noClock is the moment of a line whose recording kept none. Claude's and
+// Codex's readers count from the epoch; the others resolve nothing then.
+func noClock(harness string) time.Time {
+	if harness == "claude" || harness == "codex" {
+		return time.Unix(0, 0).UTC()
+	}
+	return time.Time{}
+}
+
+// feed gives a line to the reader, by its direction.
+func feed(r reader, raw []byte, dir string, at time.Time, take func([]wire.Event)) {
+	switch dir {
+	case "send", "c>a":
+		if s, ok := r.(interface{ Sent(line []byte) }); ok {
+			s.Sent(raw)
+		}
+	case "exit", "note": // the recorder's own remarks
+	default:
+		take(r.Observe(raw, at))
+	}
+}
+
+// nextLine is a line, or the whole of a stream that is one object over several
+// lines.
+func nextLine(in *bufio.Reader) ([]byte, error) {
+	line, err := wire.ReadLine(in)
+	if string(bytes.TrimSpace(line)) != "{" {
+		return line, err
+	}
+	all, err := io.ReadAll(io.LimitReader(in, wire.MaxLine))
+	if err == nil {
+		err = io.EOF
+	}
+	return []byte(gjson.ParseBytes(append([]byte("{"), all...)).Get("@ugly").Raw), err
 }
 
 // unwrap takes a native line out of a recording's row.
 func unwrap(line []byte) (raw []byte, dir string, at time.Time) {
-	f := gjson.GetManyBytes(line, "dir", "msg", "line", "at", "t")
+	f := gjson.GetManyBytes(line, "dir", "msg", "line", "at", "t", "timestamp")
 	if f[3].Exists() {
 		at, _ = time.Parse(time.RFC3339, f[3].String())
 	}
@@ -188,7 +220,14 @@ func unwrap(line []byte) (raw []byte, dir string, at time.Time) {
 	case f[2].Exists() && f[4].Exists():
 		return content(f[2]), "recv", at
 	}
-	return line, "recv", time.Time{}
+	switch f[5].Type {
+	case gjson.Number:
+		at = time.UnixMilli(f[5].Int()).UTC()
+	case gjson.String:
+		at, _ = time.Parse(time.RFC3339, f[5].String())
+	default:
+	}
+	return line, "recv", at
 }
 
 // content is a recorded line: kept as JSON, or as a string where it was none.
@@ -197,14 +236,6 @@ func content(v gjson.Result) []byte {
 		return []byte(v.String())
 	}
 	return []byte(v.Raw)
-}
-
-// form tells Codex's two streams apart by their first line.
-func form(first []byte) codex.Form {
-	if gjson.GetBytes(first, "type").Exists() && !gjson.GetBytes(first, "method").Exists() {
-		return codex.Exec
-	}
-	return codex.AppServer
 }
 
 func row(path string, e wire.Ending) Row {

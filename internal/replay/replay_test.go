@@ -39,18 +39,50 @@ func verdicts(t *testing.T, root string) string {
 	return b.String()
 }
 
+// others reads everything below root/other: a folder a harness.
+func others(t *testing.T, root string) string {
+	t.Helper()
+	files, err := Files([]string{filepath.Join(root, "other")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for _, f := range files {
+		name, _ := filepath.Rel(root, f)
+		harness := strings.TrimSuffix(strings.Split(name, "/")[1], "-constructed")
+		if strings.Contains(name, "/help") || harness == "mcp" {
+			continue // a usage text, and another program's stream
+		}
+		rows, err := File(harness, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			fmt.Fprintln(&b, strings.Join([]string{
+				name, fmt.Sprint(r.Turn), r.Outcome, r.Cause, r.Code, r.Work, r.ResetAt, r.ResetSource, r.Scope, fmt.Sprint(r.Retryable),
+			}, "\t"))
+		}
+	}
+	return b.String()
+}
+
 // TestRecordings holds the readers to recordings of the real programs.
 func TestRecordings(t *testing.T) {
 	t.Setenv("TZ", "UTC")
-	for _, tt := range []struct{ name, root, table string }{
-		{"F59 F67 the recordings kept here", "testdata", "testdata/verdicts.tsv"},
-		{"F59 F67 all recordings there are", "../../../shared/fixtures", "testdata/all.tsv"},
+	for _, tt := range []struct {
+		name, root, table string
+		read              func(*testing.T, string) string
+	}{
+		{"F59 F67 the recordings kept here", "testdata", "testdata/verdicts.tsv", verdicts},
+		{"F59 F67 all recordings there are", "../../../shared/fixtures", "testdata/all.tsv", verdicts},
+		{"F10 F67 the recordings of other programs kept here (testdata/other.md explains)", "testdata", "testdata/other.tsv", others},
+		{"F10 F67 all recordings of other programs there are", "../../../shared/fixtures", "testdata/all-other.tsv", others},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(tt.root, "codex")); err != nil {
 				t.Skip("not run: the recordings are not beside this checkout")
 			}
-			got := verdicts(t, tt.root)
+			got := tt.read(t, tt.root)
 			if *update {
 				if err := os.WriteFile(tt.table, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
@@ -76,7 +108,7 @@ func TestForeignFiles(t *testing.T) {
 		"a line of seventeen MB":     strings.Repeat("x", 17<<20) + "\n",
 		"a frame of an unknown kind": `{"type":"system","subtype":"from_the_future"}` + "\n",
 	} {
-		for _, harness := range []string{"claude", "codex"} {
+		for _, harness := range Harnesses() {
 			t.Run("P7 "+name+" read as "+harness+" proves nothing", func(t *testing.T) {
 				path := filepath.Join(dir, "stdout.jsonl")
 				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -50,7 +50,7 @@ func choose(a Ask, scope []Item) chosen {
 			room -= cost
 		}
 	}
-	if id := Standing(a.Items, a.Fork); id != "" {
+	if id := Standing(a.Items, a.Fork || a.Home); id != "" {
 		if take(&c.history[0], false); c.history[0].took {
 			c.standing = id
 		}

@@ -72,6 +72,9 @@ type Ask struct {
 	// the packet a rollover.
 	Over  bool
 	Begun []Item
+	// Home says that the reader's own conversation goes on: Items is what was said
+	// and done since, by others. What stands in it is in the conversation already.
+	Home bool
 	// Tree is what the working tree shows now, a line each.
 	Tree []string
 	// Fork says that the thread was forked off another: nothing in it is its own

@@ -77,7 +77,10 @@ func TestGolden(t *testing.T) {
 	bare.Items, bare.Begun, bare.Tree, bare.Why = nil, nil, nil, ""
 	items := conversation()
 	items[1] = big
+	home := ask(conversation()...)
+	home.Home = true
 	for name, a := range map[string]Ask{
+		"home":    home,
 		"history": ask(conversation()...), "rollover": rollover(), "omitted": ask(items...), "fork": fork, "rollover-bare": bare,
 	} {
 		t.Run("F68 the wording of "+name, func(t *testing.T) {

@@ -43,6 +43,9 @@ func render(a Ask, c chosen) (string, error) {
 		History: show(c.history, whatever), Added: show(c.begun, added), Done: show(c.begun, done), Undone: show(c.begun, undone), Left: left(c.history, c.begun),
 	}
 	name := "history"
+	if a.Home {
+		name = "home"
+	}
 	if a.Over {
 		name = "rollover"
 		blank := a.Blank

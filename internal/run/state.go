@@ -64,9 +64,10 @@ const (
 	History               // the message stands below what was said before it
 	Progress              // the message is quoted among what was done for it, and is no prompt (P1)
 	Continue              // our fixed text: the conversation holds the message already
+	Home                  // the message stands below what others said and did since (Z38)
 )
 
-var carryNames = []string{"", "history", "progress", "continue"}
+var carryNames = []string{"", "history", "progress", "continue", "home"}
 
 // State is one run. A copy is a snapshot: it holds no pointers that Step
 // writes through.

@@ -93,6 +93,15 @@ func (o *owner) launch(ctx context.Context, h harness.Harness, a paceline.Accoun
 	if r.Carry == run.Continue {
 		return l, o.continued(ctx, r, &l)
 	}
+	if r.Carry == run.Home {
+		runs, err := o.Store.Runs(ctx, o.thread.ID)
+		if err == nil {
+			var parked run.State
+			parked, err = o.parking(ctx, runs, r.Engine)
+			l.Resume = parked.Conversation
+		}
+		return l, err
+	}
 	if r.Carry != run.Bare {
 		return l, nil // a packet begins a conversation: an older one would lack what was said since
 	}

@@ -111,6 +111,8 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 	switch {
 	case !m.Opener && carry == run.Bare:
 		d.Why = "its conversation holds the thread"
+	case carry == run.Home:
+		d.Why = "it is free again, and its conversation was set aside for this"
 	case carry == run.History:
 		d.Why = "it does not hold the conversation; what was said goes along in a packet"
 	}
@@ -124,6 +126,10 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 		return err
 	}
 	o.decided(d)
+	if carry == run.Home {
+		o.Feed(Event{Event: "home", At: time.Now(), Thread: o.thread.ID, Run: r.ID, Engine: ch.Engine.String()})
+		o.announce(ctx, r.ID, fmt.Sprintf("Back on %s, in the conversation that was set aside.", ch.Engine))
+	}
 	for _, x := range ch.Out {
 		if !after(chain, x.Engine, ch.Engine) {
 			o.announce(ctx, r.ID, fmt.Sprintf("Starting on %s: %s cannot serve, %s.", ch.Engine, x.Engine, x.Why))
@@ -165,8 +171,11 @@ func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candi
 	if seat < 0 {
 		return place.Choose(chain, ask), run.History, nil
 	}
+	if ch, carry, ok := o.home(ctx, m, chain, runs, seat, ask); ok {
+		return ch, carry, nil
+	}
 	stay := place.Choose(chain[seat:seat+1], ask)
-	packed := held.Carry == run.History || held.Carry == run.Progress
+	packed := held.Carry == run.History || held.Carry == run.Progress || held.Carry == run.Home
 	if stay.Found && packed && held.Phase != run.Done && held.Work == paceline.WorkNone {
 		// It was sent a packet and did nothing with it. Until a turn of it was
 		// answered nobody relies on its having taken it in.

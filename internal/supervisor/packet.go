@@ -57,10 +57,23 @@ func (o *owner) compose(ctx context.Context, r run.State, m paceline.Message) (p
 		return packet.Packet{}, err
 	}
 	a := packet.Ask{
-		Thread: o.thread.ID, Text: m.Text, Room: packet.Budget(0, 0, 0, len(m.Text)), Items: h.before(m.ID),
+		Thread: o.thread.ID, Text: m.Text, Room: packet.Budget(0, 0, 0, len(m.Text)), Items: h.before(m.ID, ""),
 		Reader: shell(o.Self) + " show " + string(o.thread.ID) + " --item",
 	}
 	a.From, a.Why = h.from(r)
+	if r.Carry == run.Home {
+		parked, err := o.parking(ctx, h.runs, r.Engine)
+		if err != nil {
+			return packet.Packet{}, err
+		}
+		a.Home, a.Items = true, h.before(m.ID, parked.Message)
+		if seat, ok := seated(h.runs); ok {
+			a.From = seat.Engine
+		}
+		if parked.Failure != nil {
+			a.Why = parked.Claim.Why
+		}
+	}
 	if r.Carry == run.Progress {
 		a.Over, a.Begun, a.Tree = true, h.begun(r), o.changes(h.began(r))
 	}
@@ -110,11 +123,15 @@ func (o *owner) past(ctx context.Context) (*past, error) {
 }
 
 // before is what was said and done for earlier messages. What the runs of this
-// one did is not among it, nor is what was only queued behind it (F28).
-func (h *past) before(id paceline.MessageID) (out []packet.Item) {
+// one did is not among it, nor is what was only queued behind it (F28). Where
+// from is named, it begins with that message.
+func (h *past) before(id, from paceline.MessageID) (out []packet.Item) {
 	for i, m := range h.messages {
 		if m.ID == id {
 			break
+		}
+		if m.ID == from {
+			out = nil
 		}
 		if h.steered(m, id) {
 			continue

@@ -262,6 +262,12 @@ func (d *claudeDriver) interrupt(ctx context.Context, t *Turn) {
 	}
 }
 
+func (d *claudeDriver) went() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reader.Went()
+}
+
 func (d *claudeDriver) more() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -324,6 +324,12 @@ func every[T comparable](list func() []T, do func(T)) {
 // the end of its tree ends them all.
 const mostTurns = 64
 
+func (d *codexDriver) went() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reader.Went()
+}
+
 func (d *codexDriver) more() bool { return false }
 
 func (d *codexDriver) answer(id string, allow bool) []byte {

@@ -27,6 +27,8 @@ type driver interface {
 	// steer adds a message to the turn that runs; taken is false where there is
 	// none to add it to.
 	steer(ctx context.Context, t *Turn, m paceline.Message) (taken bool, err error)
+	// went is the last line that was progress, 0 where none was.
+	went() int
 	// interrupt asks the program to end its turn, and waits for its word.
 	interrupt(ctx context.Context, t *Turn)
 	// more reports whether another turn goes on after one has ended.
@@ -49,6 +51,13 @@ type Turn struct {
 	mu      sync.Mutex // held while writing to the child
 	replies chan reply // answers to our own requests, while opening
 	heard   atomic.Pointer[time.Time]
+	went    atomic.Pointer[went]
+}
+
+// went is the last line that was progress.
+type went struct {
+	line int
+	at   time.Time
 }
 
 // reply is a program's answer to a request of ours.
@@ -90,6 +99,7 @@ func start(ctx context.Context, h Harness, l Launch, argv []string, env Environm
 // read feeds the child's lines to its driver until it has nothing more to say.
 func (t *Turn) read(events chan<- wire.Event) {
 	defer close(t.replies)
+	last := 0
 	in := bufio.NewReaderSize(t.child.Stdout, 64<<10)
 	for {
 		line, err := wire.ReadLine(in)
@@ -97,6 +107,10 @@ func (t *Turn) read(events chan<- wire.Event) {
 			now := time.Now()
 			t.heard.Store(&now)
 			got, answer := t.driver.line(line, now)
+			if n := t.driver.went(); n > last {
+				last = n
+				t.went.Store(&went{n, now})
+			}
 			if len(answer) > 0 {
 				_ = t.write(answer) // a child that is gone says so by its stream's end
 			}
@@ -141,6 +155,15 @@ func (t *Turn) Heard() time.Time {
 		return *at
 	}
 	return time.Time{}
+}
+
+// Went is the last line that was progress of the turn, and when it came; zero is
+// none.
+func (t *Turn) Went() (line int, at time.Time) {
+	if w := t.went.Load(); w != nil {
+		return w.line, w.at
+	}
+	return 0, time.Time{}
 }
 
 // interrupting is how long a program may take to end one turn (R13), and

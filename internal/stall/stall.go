@@ -68,6 +68,7 @@ type Watch struct {
 // notice is a retry that the program announced and that has not come yet.
 type notice struct {
 	at      time.Time
+	line    int
 	first   time.Time // when the first of them in a row came
 	n       int       // of them in a row
 	cause   paceline.Cause
@@ -84,6 +85,18 @@ func Begin(b Bounds, now time.Time) Watch { return Watch{bounds: b, last: now} }
 func (w Watch) Heard(now time.Time) Watch {
 	if now.After(w.last) {
 		w.last = now
+	}
+	return w
+}
+
+// Went notes the last line of the program that was progress of the turn, and
+// when it came. Most of it makes no event: an answer's thinking, a compaction
+// (R21), what a subagent does (R22). It ends the wait for a retry that was
+// announced before it (R9).
+func (w Watch) Went(line int, at time.Time) Watch {
+	w = w.Heard(at)
+	if line > w.notice.line {
+		w.notice = notice{}
 	}
 	return w
 }
@@ -108,7 +121,7 @@ func (w Watch) Saw(e wire.Event, now time.Time) Watch {
 }
 
 func (w Watch) retrying(e wire.Event, now time.Time) Watch {
-	n := notice{at: now, n: w.notice.n + 1, cause: e.Cause, code: e.Code, told: e.Delay, expect: e.Delay}
+	n := notice{at: now, line: e.Line, n: w.notice.n + 1, cause: e.Cause, code: e.Code, told: e.Delay, expect: e.Delay}
 	n.limited = e.Cause == paceline.CauseThrottle || e.Cause == paceline.CauseUsageLimit
 	if n.expect == 0 {
 		n.expect = min(shortest<<min(n.n-1, 10), longest) // R4

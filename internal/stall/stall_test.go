@@ -23,6 +23,11 @@ func retry(after time.Duration, c paceline.Cause, told time.Duration) sign {
 	return sign{after, wire.Event{Kind: wire.Retrying, Cause: c, Code: "429", Delay: told}}
 }
 
+// retryAt is a 429's that was read in that line.
+func retryAt(line int, after time.Duration) sign {
+	return sign{after, wire.Event{Kind: wire.Retrying, Line: line, Cause: paceline.CauseThrottle, Code: "429"}}
+}
+
 func kind(after time.Duration, k wire.EventKind) sign { return sign{after, wire.Event{Kind: k}} }
 
 func watch(harness string, signs ...sign) Watch {
@@ -67,6 +72,9 @@ func TestDeadlines(t *testing.T) {
 		{"R7 five minutes are still waited for", watch("codex", retry(0, throttle, 5*minute)), 6 * minute, throttle, 5 * minute},
 		{"R9 progress ends the wait for a retry", watch("codex", retry(0, throttle, 0), kind(sec, wire.Text)), 7*minute + sec, paceline.CauseStall, 0},
 		{"R9 R22 an item of a subagent is progress", watch("codex", retry(0, throttle, 0), kind(sec, wire.Worked)), 7*minute + sec, paceline.CauseStall, 0},
+		{"R9 R21 R22 progress that makes no event ends it too: thinking, a compaction, a subagent's item", watch("codex", kind(0, wire.Text), retryAt(7, sec)).Went(8, noon.Add(2*sec)), 7*minute + 2*sec, paceline.CauseStall, 0},
+		{"R9 but not what came before it", watch("codex", kind(0, wire.Text), retryAt(7, sec)).Went(6, noon.Add(sec/2)), 66 * sec, throttle, 0},
+		{"R9 and the count begins anew", watch("codex", retryAt(7, 0), retryAt(8, 0)).Went(9, noon).Saw(retryAt(10, 0).event, noon), 65 * sec, throttle, 0},
 		{"R9 chatter is not", watch("codex", retry(0, throttle, 0), kind(sec, wire.Announcement), kind(sec, wire.Acked)), 65 * sec, throttle, 0},
 		{"R9 after progress the count begins anew", watch("codex", retry(0, throttle, 0), retry(0, throttle, 0), kind(0, wire.Text), retry(0, throttle, 0)), 65 * sec, throttle, 0},
 		{"R10 455 s at worst without a Retry-After", watch("codex", worst(0)...), 455 * sec, throttle, 0},

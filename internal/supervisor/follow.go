@@ -57,7 +57,7 @@ func (d *drive) follow(ctx context.Context) error {
 		select {
 		case <-alarm.C:
 			now := time.Now()
-			watch = watch.Heard(d.turn.Heard())
+			watch = watch.Heard(d.turn.Heard()).Went(d.turn.Went())
 			if stall.Suspended(now.Round(0).Sub(set.Round(0)), now.Sub(set)) {
 				watch = watch.Slept(now) // no answer could arrive meanwhile
 			}
@@ -76,7 +76,7 @@ func (d *drive) follow(ctx context.Context) error {
 				return d.cut(ctx, nil)
 			}
 			end, err := d.observe(ctx, e)
-			watch = watch.Saw(e, time.Now())
+			watch = watch.Went(d.turn.Went()).Saw(e, time.Now())
 			if e.Kind == wire.Retrying {
 				d.retrying(e, watch)
 			}

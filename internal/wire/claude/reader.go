@@ -29,6 +29,7 @@ import (
 // calls Expect while another goroutine calls Observe holds a lock around both.
 type Reader struct {
 	line     int
+	went     int             // the last line that was progress
 	turns    int             // turns opened so far
 	turn     *turn           // the open one
 	queued   []string        // messages sent while a turn was open that it has not taken in
@@ -90,6 +91,10 @@ func (r *Reader) Expect(uuid string) {
 // Busy reports whether a turn is open. After a turn's end it is one that a steer
 // opened which came too late for it.
 func (r *Reader) Busy() bool { return r.turn != nil }
+
+// Went is the last line that was progress of the turn, 0 where none was: the
+// model, a tool or a compaction did something, whether or not that is work.
+func (r *Reader) Went() int { return r.went }
 
 func (r *Reader) begin(uuid string) {
 	r.turns++
@@ -164,6 +169,9 @@ func (r *Reader) weigh(f frame) (weight, func() string) {
 // that nobody announced: what comes before the first turn is that turn's, and
 // an unknown frame makes the next one's work unknown.
 func (r *Reader) count(events []wire.Event, f frame, w weight, says func() string) []wire.Event {
+	if w == working || f.sub == "status" || f.sub == "compact_boundary" { // R21
+		r.went = r.line
+	}
 	if w == harmless {
 		return events
 	}

@@ -293,3 +293,30 @@ func TestActive(t *testing.T) {
 		}
 	})
 }
+
+func TestWent(t *testing.T) {
+	for _, tt := range []struct {
+		name, line string
+		want       bool
+	}{
+		{"R9 a delta", `{"method":"item/reasoning/textDelta","params":{"threadId":"T","turnId":"U","delta":"."}}`, true},
+		{"R21 a compaction", item("item/started", "contextCompaction", ""), true},
+		{"R22 a message of ours", item("item/completed", "userMessage", ""), true},
+		{"R22 what a subagent does", `{"method":"item/started","params":{"threadId":"C","turnId":"V","item":{"type":"commandExecution","id":"j"}}}`, true},
+		{"R2 a notice of a retry is not", `{"method":"error","params":{"error":{"message":"Reconnecting... 1/5","codexErrorInfo":"other"},"willRetry":true,"threadId":"T","turnId":"U"}}`, false},
+		{"R9 nor is chatter", `{"method":"thread/status/changed","params":{"threadId":"T","status":{"type":"active"}}}`, false},
+		{"R9 nor a warning", `{"method":"warning","params":{"threadId":"T","message":"x"}}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := New(AppServer)
+			r.Sent(ThreadStart(2, ThreadParams{}))
+			r.Observe([]byte(opened), at)
+			r.Sent(TurnStart(3, "T", "do it", "m"))
+			r.Observe([]byte(begunAt), at)
+			r.Observe([]byte(tt.line), at)
+			if got := r.Went() == 3; got != tt.want {
+				t.Errorf("%t, line %d", got, r.Went())
+			}
+		})
+	}
+}

@@ -25,6 +25,7 @@ const (
 type Reader struct {
 	form     Form
 	line     int
+	went     int             // the last line that was progress
 	root     string          // the root conversation; "" until it is known
 	opening  map[string]bool // ids of our requests that open a conversation
 	starting map[string]bool // ids of our turn/start requests
@@ -46,6 +47,14 @@ func (r *Reader) Active() []Active {
 	}
 	return append(out, r.below...)
 }
+
+// Went is the last line that was progress of the turn or of one below it, 0
+// where none was. Not all of it is work: a compaction is none (R21), nor is a
+// message of ours (R22).
+func (r *Reader) Went() int { return r.went }
+
+// going begins the names of notifications that are progress.
+var going = []string{"item/", "turn/", "command/exec", "rawResponse", "thread/compacted"}
 
 // child keeps which turns run below the root.
 func (r *Reader) child(a Active, runs bool) {
@@ -194,6 +203,11 @@ func (r *Reader) notified(method string, id, p gjson.Result, at time.Time) []wir
 	}
 	if r.turn == nil || slices.Contains(r.old, turnID) {
 		return nil // between turns, or of one that is over
+	}
+	for _, p := range going {
+		if strings.HasPrefix(method, p) {
+			r.went = r.line
+		}
 	}
 	if id.Exists() {
 		return r.asked(method, id, p)

@@ -404,6 +404,28 @@ func TestTerminals(t *testing.T) {
 			t.Error(diff, effects)
 		}
 	})
+	stalled := failed(paceline.CauseStall, paceline.WorkNone)
+	answered := End{wire.Ending{Outcome: paceline.OutcomeCompleted, Failure: paceline.Failure{Work: paceline.WorkSome}}}
+	for _, tt := range []struct {
+		name        string
+		first, late Event
+		want        Phase
+	}{
+		{"R15 a late completion does not overwrite a stall", stalled, answered, Failed},
+		{"R15 nor does a late error", stalled, failed(paceline.CauseServer, paceline.WorkSome), Failed},
+		{"R20 a run that ended while its stall was read keeps its end", answered, stalled, Done},
+		{"R20 also one that its user stopped meanwhile", StopAsked{By: "its user"}, stalled, Stopped},
+		{"R19 a stop after the stall drops what it had claimed, and the failure stands", stalled, StopAsked{By: "its user"}, Failed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, f := base()
+			once, _ := Step(s, tt.first, f)
+			twice, _ := Step(once, tt.late, f)
+			if twice.Phase != tt.want || !cmp.Equal(once.Failure, twice.Failure) {
+				t.Errorf("%s: %+v, then %+v", twice.Phase, once.Failure, twice.Failure)
+			}
+		})
+	}
 	t.Run("F2 work that was recorded outweighs an ending that says none", func(t *testing.T) {
 		s, f := base()
 		s, _ = Step(s, Worked{Work: paceline.WorkSome, Evidence: paceline.Evidence{Frame: "assistant", Says: "tool_use", Means: "work"}}, f)

@@ -20,6 +20,9 @@ func (d *drive) retrying(e wire.Event, w stall.Watch) {
 	})
 }
 
+// confirming is how long the end of a tree is waited for (R17).
+const confirming = 60 * time.Second
+
 // stalled ends a turn that was silent past its deadline. The order is that of
 // R12: it is marked, then interrupted and its whole tree ended, and only then
 // published. What arrives after the mark cannot overwrite the failure (R15); it
@@ -46,9 +49,15 @@ func (d *drive) stalled(ctx context.Context, f paceline.Failure) error {
 		f = d.turn.Settle(ending, f) // while somebody is there to ask
 	}
 	d.turn.Interrupt(ending)
-	ended, err := d.turn.Stop(ending)
+	stopping, cancel := context.WithTimeout(ending, confirming)
+	defer cancel()
+	ended, err := d.turn.Stop(stopping)
 	if err != nil {
-		return err
+		// R17: it was active until now. Its guard goes on, and holds its lock for as
+		// long as anything of it lives, so nothing is sent on meanwhile.
+		f.Work = paceline.WorkUnknown
+		f.Evidence = append(f.Evidence, paceline.Evidence{Frame: "stop", Says: "not confirmed within " + confirming.String(), Means: "it may still work"})
+		return d.end(ctx, d.id, wire.Ending{Outcome: paceline.OutcomeFailed, Failure: f}, d)
 	}
 	end := <-last
 	d.keep(ctx)

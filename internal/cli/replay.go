@@ -17,6 +17,7 @@ type replayOptions struct {
 	harness string
 	paths   []string
 	table   bool
+	report  bool
 }
 
 func newReplay(s *streams) *cobra.Command {
@@ -31,6 +32,7 @@ func newReplay(s *streams) *cobra.Command {
 	}
 	c.Flags().StringVar(&o.harness, "harness", "", "whose stream it is: "+strings.Join(replay.Harnesses(), ", "))
 	c.Flags().BoolVar(&o.table, "table", false, "print a table instead of JSON")
+	c.Flags().BoolVar(&o.report, "report", false, "print a bug report instead: how the recording was read, and its lines without prompts, tokens, e-mails and paths")
 	c.Flags().Bool("json", true, "print JSON, one turn a line (the default)")
 	return c
 }
@@ -45,6 +47,12 @@ func replayRun(o *replayOptions) error {
 	}
 	if len(files) == 0 {
 		return usage("there is no recording in "+strings.Join(o.paths, ", "), "recordings are named stdout, stdout*.jsonl, transcript*.jsonl or rpc.jsonl")
+	}
+	if o.report {
+		if len(files) > 1 {
+			return usage(fmt.Sprintf("--report takes one recording, and there are %d", len(files)), "name one of them")
+		}
+		return replay.Report(o.out, o.harness, files[0], ourVersion())
 	}
 	enc := json.NewEncoder(o.out)
 	w := tabwriter.NewWriter(o.out, 0, 4, 2, ' ', 0)

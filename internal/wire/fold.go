@@ -10,6 +10,10 @@ import (
 // that is an answer.
 const heldMax = 1000
 
+// heldMin is how short it may be: a first word of an answer is found in many a
+// notice. The shortest one that was seen has 25.
+const heldMin = 16
+
 // Fold is what a reader keeps of the turn that is open. Its zero value is no
 // turn: NewFold begins one that has done nothing.
 //
@@ -92,7 +96,7 @@ func (f *Fold) Hold(line int, frame, text string) []Event {
 // notice says the same.
 func (f *Fold) Settle(notice string) []Event {
 	held := strings.TrimSpace(f.held.String())
-	if held == "" || notice != "" && strings.Contains(notice, held) {
+	if held == "" || len(held) >= heldMin && strings.Contains(notice, held) {
 		return nil
 	}
 	return f.raise(paceline.WorkSome, f.heldAt)

@@ -62,6 +62,8 @@ func TestTurns(t *testing.T) {
 		{"F67 the agent's side alone", "", []string{chunk("hi"), done}, "completed unknown  some"},
 		{"F6 a limit, printed as the model's text first", "codex-acp", []string{prompt, chunk("You've hit your usage limit."), limit}, "failed usage_limit usageLimitExceeded none"},
 		{"F2 a text that the notice does not hold is an answer", "codex-acp", []string{prompt, chunk("I will list the files."), limit}, "failed usage_limit usageLimitExceeded some"},
+		{"F2 a first word that the notice holds too is an answer", "codex-acp", []string{prompt, chunk("You"), limit}, "failed usage_limit usageLimitExceeded some"},
+		{"F2 a warning that has a message's id is its model's", "codex-acp", []string{prompt, strings.Replace(chunk("Warning: x"), `"content"`, `"messageId":"m","content"`, 1), limit}, "failed usage_limit usageLimitExceeded some"},
 		{"F6 a warning of Codex is not its model's", "codex-acp", []string{prompt, chunk("Warning: x"), limit}, "failed usage_limit usageLimitExceeded none"},
 		{"F2 what is a warning elsewhere is an answer", "gemini-acp", []string{prompt, chunk("Warning: x"), limit}, "failed usage_limit usageLimitExceeded some"},
 		{"F3 a request for permission is work, with our own id", "", []string{prompt, ask, limit}, "failed usage_limit usageLimitExceeded some"},
@@ -129,7 +131,7 @@ func TestPrefixes(t *testing.T) {
 
 func TestNeverUnseen(t *testing.T) {
 	t.Run("F2 F5 P7 work once seen is never unseen, and an unknown frame leaves no proof", rapid.MakeCheck(func(t *rapid.T) {
-		frames := []string{call, ask, usage, future, "{", chunk("You've hit"), chunk("an answer")}
+		frames := []string{call, ask, usage, future, "{", chunk("You've hit your usage limit."), chunk("an answer")}
 		lines := rapid.SliceOfN(rapid.SampledFrom(frames), 0, 6).Draw(t, "lines")
 		ends := follow("", append(append([]string{prompt}, lines...), limit)...)
 		want, text := paceline.WorkNone, ""
@@ -146,7 +148,7 @@ func TestNeverUnseen(t *testing.T) {
 				text += gjson.Get(l, "params.update.content.text").String()
 			}
 		}
-		if text != "" && text != "You've hit" {
+		if text != "" && text != "You've hit your usage limit." {
 			want = paceline.WorkSome
 		}
 		if got := ends[0].Failure.Work; got != want {

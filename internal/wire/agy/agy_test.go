@@ -64,6 +64,7 @@ func TestTurns(t *testing.T) {
 		{"F67 a print timeout is no success", 0, []string{opened, mine, answer, "! [agy] print timeout after 4s with turn in progress; returning partial output", ok}, "incomplete other print_timeout some"},
 		{"F67 a step that never ended is no success", 0, []string{opened, mine, partial, ok}, "incomplete other print_timeout some"},
 		{"F67 a denied permission is no success", 0, []string{opened, mine, answer, denied}, "failed other denied some"},
+		{"F67 a success of nothing is none", 0, []string{opened, mine, ok}, "incomplete unknown empty unknown"},
 		{"F67 denials add up: the next turn's own count", 0, []string{opened, mine, answer, denied, mine, answer, denied}, "failed other denied some; completed unknown  some"},
 		{"F67 an unknown conversation is a new one", 0, []string{`! warning: conversation "x" not found`, opened, mine, answer, ok}, "completed unknown new_conversation some"},
 		{"F6 signed out and offline are the same words", 1, []string{"! error: authentication failed or timed out", refused}, "failed other signed_out_or_offline none"},

@@ -49,6 +49,11 @@ func (c *Conn) Info(ctx context.Context) (i Info, err error) {
 	return i, c.do(ctx, http.MethodGet, "/v1/server", nil, &i)
 }
 
+// Hello is Info for a command that tells a person what the server has to say.
+func (c *Conn) Hello(ctx context.Context) (i Info, err error) {
+	return i, c.do(ctx, http.MethodGet, "/v1/server?hello=1", nil, &i)
+}
+
 // Prompt has a message accepted.
 func (c *Conn) Prompt(ctx context.Context, p Prompt) (a Accepted, err error) {
 	return a, c.do(ctx, http.MethodPost, "/v1/prompts", p, &a)

@@ -114,23 +114,26 @@ func (s *Server) door(next http.Handler) http.Handler {
 // maxBody bounds a request. The longest prompt is 4 MB, and twice that in JSON.
 const maxBody = 32 << 20
 
-func (s *Server) info(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) info(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	busy, _ := s.Sup.Busy()
 	i := Info{
 		Version: s.Version, Store: s.Store.Path(), Pid: os.Getpid(), Since: s.since.UTC(), Serving: busy,
+		Lasting:  os.Getenv("INVOCATION_ID") != "" || os.Getenv("XPC_SERVICE_NAME") == "dev.paceline.server",
 		Draining: s.Sup.Draining(), Heard: s.Sup.Heard(), Carried: s.Carried,
 	}
 	if since := s.Store.Away(); !since.IsZero() {
 		since = since.UTC()
 		i.Away = &since
 	}
-	for id := range s.lost {
-		if busy, _ := s.Sup.Serving(id); busy {
-			i.Lost = append(i.Lost, id)
+	if r.URL.Query().Get("hello") != "" { // one that tells it to a person
+		for id := range s.lost {
+			if busy, _ := s.Sup.Serving(id); busy {
+				i.Lost = append(i.Lost, id)
+			}
 		}
+		clear(s.lost) // said once
 	}
-	clear(s.lost) // said once
 	s.mu.Unlock()
 	reply(w, i)
 }

@@ -62,6 +62,7 @@ type Info struct {
 	Since    time.Time  `json:"since"`
 	Serving  int        `json:"serving"` // threads at work
 	Draining bool       `json:"draining"`
+	Lasting  bool       `json:"lasting"` // a service manager keeps it across logouts and reboots
 	// Heard is when each thread's program last gave a sign of life.
 	Heard   map[paceline.ThreadID]time.Time `json:"heard,omitempty"`
 	Carried []paceline.ThreadID             `json:"carried,omitempty"` // threads that it took up when it started

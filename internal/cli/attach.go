@@ -83,10 +83,13 @@ func watch(ctx context.Context, l *link, p *printer, got api.Accepted) error {
 		case <-over:
 		}
 	}()
-	code, found := 0, false
+	code, found, warned := 0, false, false
 	err := l.follow(lasting, got.Thread, got.After, p.tty != nil, func(e supervisor.Event) bool {
 		p.feed(e)
 		switch {
+		case e.Event == "waiting" && !l.last && !warned:
+			warned = true
+			p.note("  (not across logout or reboot: `paceline init --service` writes a unit that is)")
 		case e.Event == "approval" && p.tty != nil:
 			go func() { _ = l.conn.Answer(lasting, got.Thread, e.ID, p.ask("Allow it? [y/N] ")) }()
 		case e.Event == "finished" && e.Exit != nil && (got.Message == "" || e.Message == got.Message):

@@ -21,6 +21,7 @@ type link struct {
 	opts daemon.Options
 	conn *api.Conn
 	note func(string) // told what a person should know of the server
+	last bool         // it outlives a logout and a reboot
 	here *daemon.Daemon
 }
 
@@ -63,7 +64,10 @@ func (l *link) find(ctx context.Context) error {
 		if l.conn != nil {
 			l.conn.Close()
 		}
-		l.conn = c
+		l.conn, l.last = c, i.Lasting
+		if hello, err := c.Hello(ctx); err == nil {
+			i.Lost = hello.Lost
+		}
 		if i.Store != "" && i.Store != name {
 			return &UserError{
 				Msg:  fmt.Sprintf("the server that runs keeps its state in %s, and store.url names %s", i.Store, name),

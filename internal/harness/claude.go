@@ -126,12 +126,7 @@ func (c claude) Open(ctx context.Context, l Launch) (*Turn, error) {
 	if l.Model != "" {
 		argv = append(argv, "--model", l.Model)
 	}
-	if l.Mode == paceline.ModeRead {
-		argv = append(argv, "--permission-mode", "plan")
-	} else {
-		// Every call is asked for on stdin, as root too; the mode answers.
-		argv = append(argv, "--permission-mode", "default")
-	}
+	argv = append(argv, "--permission-mode", permission(l.Mode))
 	replies := make(chan reply, 16)
 	d := &claudeDriver{reader: wireclaude.New(), mode: l.Mode, replies: replies, asked: map[string]json.RawMessage{}}
 	t, err := start(ctx, c, l, argv, c.environment(l.Account, l.Env), d, replies)
@@ -149,11 +144,28 @@ func (c claude) Open(ctx context.Context, l Launch) (*Turn, error) {
 	if !r.ok {
 		return nil, t.abandon(&Trouble{What: "claude refused to start", Hint: "start `claude` by hand once"})
 	}
+	// What holds is read back before anything is sent: settings of a project or of
+	// a machine's owner may have opened what our flags closed.
+	if is, asked := gjson.GetBytes(r.body, "current_permission_mode").String(), permission(l.Mode); is != "" && is != asked {
+		return nil, t.abandon(&Trouble{
+			What: fmt.Sprintf("claude runs in permission mode %q although it was started in %q", is, asked),
+			Hint: "look into its settings for permissions.defaultMode",
+		})
+	}
 	account := gjson.GetBytes(r.body, "account")
 	t.Opened = Opened{Conversation: conversation, Posture: claudePosture(account)}
 	t.Opened.SignedOut = t.Opened.Posture == paceline.PostureUnknown &&
 		account.Get("apiProvider").String() == "firstParty" && account.Get("tokenSource").String() == "none"
 	return t, nil
+}
+
+// permission is the mode's name in Claude Code. All but read asks for every call
+// on stdin, as root too, and the mode answers.
+func permission(m paceline.Mode) string {
+	if m == paceline.ModeRead {
+		return "plan"
+	}
+	return "default"
 }
 
 // claudePosture reads whose money the child would spend from what it says of

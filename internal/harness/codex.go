@@ -166,12 +166,25 @@ func (d *codexDriver) open(ctx context.Context, t *Turn, l Launch) error {
 	if r = answers[strconv.Itoa(opened)]; !r.ok {
 		return &Trouble{What: "codex did not open a conversation: " + message(r.body), Hint: "`codex` reads its settings from " + filepath.Base(codex{}.Home(l.Account, l.Env)) + "/config.toml"}
 	}
+	// What holds is read back before anything is sent.
+	if is := gjson.GetBytes(r.body, "approvalPolicy").String(); is != "" && is != params.Approval {
+		return &Trouble{What: fmt.Sprintf("codex's approval policy is %q although %q was asked for", is, params.Approval), Hint: "look into its config.toml for approval_policy"}
+	}
+	if is := sandboxed(gjson.GetBytes(r.body, "sandbox.type").String()); is != "" && is != params.Sandbox {
+		return &Trouble{What: fmt.Sprintf("codex's sandbox is %q although %q was asked for", is, params.Sandbox), Hint: "look into its config.toml for sandbox_mode"}
+	}
 	d.mu.Lock()
 	d.thread = gjson.GetBytes(r.body, "thread.id").String()
 	d.mu.Unlock()
 	t.Opened.Conversation = paceline.ConversationID(d.thread)
 	t.Opened.Posture, t.Opened.SignedOut = codexPosture(answers[strconv.Itoa(account)])
 	return nil
+}
+
+// sandboxed is how a sandbox is asked for that is answered in another spelling;
+// "" where it is none that we ask for.
+func sandboxed(answered string) string {
+	return map[string]string{"dangerFullAccess": "danger-full-access", "workspaceWrite": "workspace-write", "readOnly": "read-only"}[answered]
 }
 
 // codexPosture reads whose money a turn would spend. A provider of the user's

@@ -64,7 +64,11 @@ func rest(s State, failure paceline.Failure, why string, d Decision, f Facts, ef
 	w, not := wait(s, failure, f)
 	if not != "" {
 		d.Why += "; not waiting: " + not
-		return s, append(effects, settle(s, failure, why, f), Decide{d})
+		end := settle(s, failure, why, f)
+		if gone := gaveUp(s, failure); not == gone {
+			end.Text, end.Hint = gone, "`paceline run -t "+string(s.Thread)+"` with a new prompt goes on in the thread"
+		}
+		return s, append(effects, end, Decide{d})
 	}
 	s.Wait = w
 	d.What, d.Why = fmt.Sprintf("wait for %s until %s (%s)", w.For, w.Until.UTC().Format(time.RFC3339), w.Source), why
@@ -198,6 +202,9 @@ func hold(s State, failure paceline.Failure, f Facts) []Effect {
 	l := paceline.Limit{
 		Engine: s.Engine, Cause: failure.Cause, Reset: failure.Reset, Scope: failure.Scope, Seen: f.Now, Run: s.ID,
 	}
+	if wide[failure.Scope] {
+		l.Engine.Model = "" // it closes every model of the account (A7)
+	}
 	switch failure.Cause {
 	case paceline.CauseUsageLimit:
 		if !l.Reset.Known() {
@@ -217,6 +224,9 @@ func hold(s State, failure paceline.Failure, f Facts) []Effect {
 	}
 	return []Effect{Hold{l}}
 }
+
+// wide are the usage windows that an account has for all its models together.
+var wide = map[string]bool{"five_hour": true, "seven_day": true, "weekly": true}
 
 // refreshed reports whether the same engine gets the message once more: a fresh
 // process is signed in, so the failed one held an old token.

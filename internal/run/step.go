@@ -106,7 +106,11 @@ func end(s State, end wire.Ending, event string, f Facts) (State, []Effect) {
 	case paceline.OutcomeCompleted:
 		s.Phase, s.Work = Done, atLeast(s.Work, end.Failure.Work)
 		d.To, d.What = s.Phase, "done"
-		return s, []Effect{Lift{s.Engine}, Settle{Status: Answered}, Decide{d}}
+		lifted := []Effect{Lift{s.Engine}}
+		if s.Engine.Model != "" {
+			lifted = append(lifted, Lift{paceline.Engine{Account: s.Engine.Account}}) // it is disproved for the whole account
+		}
+		return s, append(lifted, Settle{Status: Answered}, Decide{d})
 	case paceline.OutcomeIncomplete:
 		if end.Failure.Cause == paceline.CauseUnknown {
 			end.Failure.Cause = paceline.CauseCrash

@@ -47,6 +47,8 @@ const (
 	// soon is how far apart an engine is asked again whose reset has passed and
 	// which is limited all the same.
 	soon = 10 * time.Second
+	// quickly is how often that is done before it is taken for something else.
+	quickly = 6
 	// prose is added to a reset that was read from words: they drop the seconds.
 	prose = time.Minute
 	// spread keeps those who wait for the same reset a little apart.
@@ -59,13 +61,17 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 	w = Wait{For: s.Engine, Why: did(failure.Cause)}
 	n := inARow(s, failure.Cause, f)
 	switch {
+	case failure.Cause == paceline.CauseThrottle && !failure.Reset.Known() && n > 1:
+		// Repetition makes a limit of it (F46).
+		failure.Reset = paceline.Reset{At: f.Now.Add(outages[min(n, len(outages))-1]), Source: paceline.ResetAssumed}
+		w = soonest(s, failure, f)
 	case failure.Cause == paceline.CauseUsageLimit, failure.Cause == paceline.CauseThrottle:
 		w = soonest(s, failure, f)
 	case routeFault(failure.Cause):
 		w.Until = f.Now.Add(outages[min(n, len(outages))-1])
 	case failure.Cause == paceline.CauseCrash, failure.Cause == paceline.CauseOther:
 		if n >= maxFailures {
-			return Wait{}, fmt.Sprintf("%d failed attempts in a row, over five hours", n)
+			return Wait{}, gaveUp(s, failure)
 		}
 		w.Until = f.Now.Add(failures[min(n, len(failures))-1])
 	default:
@@ -87,6 +93,12 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 		return Wait{}, fmt.Sprintf("it would wait until %s, longer than it was told to", w.Until.UTC().Format(time.RFC3339))
 	}
 	return w, ""
+}
+
+// gaveUp is what is said when the last attempt has failed (A28).
+func gaveUp(s State, failure paceline.Failure) string {
+	return fmt.Sprintf("Gave up after %d failed attempts in a row, over five hours (%s %s); run paused — resume to try again",
+		maxFailures, s.Engine, did(failure.Cause))
 }
 
 // inARow counts the failures of this kind that the message has had without
@@ -125,7 +137,8 @@ func soonest(s State, failure paceline.Failure, f Facts) Wait {
 			own = h.Limit.Reset
 		}
 	}
-	best := Wait{Until: free(s.ID, own, f.Now), Source: own.Source, For: s.Engine, Why: did(failure.Cause)}
+	n := inARow(s, failure.Cause, f)
+	best := Wait{Until: free(s.ID, own, n, f.Now), Source: own.Source, For: s.Engine, Why: did(failure.Cause)}
 	for _, c := range f.Chain {
 		if c.Engine == s.Engine || !mayServe(c, s, failure, f) {
 			continue
@@ -135,7 +148,7 @@ func soonest(s State, failure paceline.Failure, f Facts) Wait {
 			if !c.Limit.Reset.Known() {
 				continue // only a person knows
 			}
-			w.Until, w.Source = free(s.ID, c.Limit.Reset, f.Now), c.Limit.Reset.Source
+			w.Until, w.Source = free(s.ID, c.Limit.Reset, 1, f.Now), c.Limit.Reset.Source
 		}
 		if last := lastOn(c.Engine, f); last != nil && w.Until.Before(last.Ended.Add(soon)) {
 			w.Until = last.Ended.Add(soon)
@@ -148,10 +161,14 @@ func soonest(s State, failure paceline.Failure, f Facts) Wait {
 }
 
 // free is when an engine is asked after its reset: a moment later, and not at
-// the same instant as everybody else.
-func free(id paceline.RunID, r paceline.Reset, now time.Time) time.Time {
-	if !r.At.After(now) {
-		return now.Add(soon) // it should be free, and is not
+// the same instant as everybody else. n counts the limits in a row: a vendor
+// whose reset passes again and again without effect is asked less and less.
+func free(id paceline.RunID, r paceline.Reset, n int, now time.Time) time.Time {
+	if !r.At.After(now) { // it should be free, and is not
+		if n <= quickly {
+			return now.Add(soon)
+		}
+		return now.Add(outages[min(n-quickly, len(outages))-1])
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails

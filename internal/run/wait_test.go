@@ -63,6 +63,8 @@ func TestWaits(t *testing.T) {
 		{"A6 a limit whose reset nobody could read is asked again after half an hour", limit, none, unread, []func(*State, *Facts){alone}, 30 * time.Minute, "claude"},
 		{"A reset that was read from words drops the seconds: a minute more", limit, none, paceline.Reset{At: now.Add(time.Hour), Source: paceline.ResetDerived}, []func(*State, *Facts){alone}, time.Hour + time.Minute, "claude"},
 		{"A limit that outlasts its reset is asked again in ten seconds", limit, none, stated(-time.Second), []func(*State, *Facts){alone}, 10 * time.Second, "claude"},
+		{"A limit that outlasts its reset is asked less and less: the eighth time after two minutes", limit, none, stated(-time.Second), []func(*State, *Facts){alone, again(8, limit)}, 2 * time.Minute, "claude"},
+		{"F46 a 429 that comes again and again holds for longer", paceline.CauseThrottle, none, unread, []func(*State, *Facts){alone, again(5, paceline.CauseThrottle)}, 15 * time.Minute, "claude"},
 		{"A18 the soonest reset of all: another's", limit, none, stated(time.Hour), []func(*State, *Facts){held("codex", 20*time.Minute)}, 20 * time.Minute, "codex"},
 		{"A18 the soonest reset of all: its own", limit, none, stated(time.Minute), []func(*State, *Facts){held("codex", 20*time.Minute)}, time.Minute, "claude"},
 		{"P6 another's money is not waited for", limit, none, stated(time.Hour), []func(*State, *Facts){held("codex", time.Minute), func(_ *State, f *Facts) { f.Chain[1].Posture = paceline.PostureMetered }}, time.Hour, "claude"},
@@ -194,6 +196,25 @@ func TestWaitOver(t *testing.T) {
 		got, effects := Step(s, DispatchDue{Next: "r2"}, f)
 		if got.Claim.Phase != Skipped || !got.Waiting() || len(of[Settle](effects)) != 0 {
 			t.Errorf("%+v %+v", got.Claim, effects)
+		}
+	})
+	t.Run("A7 a limit of all models closes the account, a model's own closes that model", func(t *testing.T) {
+		for scope, want := range map[string]string{"five_hour": "claude", "seven_day": "claude", "seven_day_opus": "claude:opus", "": "claude:opus"} {
+			s, f, failure := ended(paceline.CauseUsageLimit, paceline.WorkNone, stated(time.Hour), alone)
+			s.Engine.Model, failure.Scope = "opus", scope
+			f.Chain[0].Engine = s.Engine
+			_, effects := Step(s, End{wire.Ending{Outcome: paceline.OutcomeFailed, Failure: failure}}, f)
+			if held := of[Hold](effects); len(held) != 1 || held[0].Limit.Engine.String() != want {
+				t.Errorf("%q is held against %+v, want %s", scope, held, want)
+			}
+		}
+	})
+	t.Run("A28 the twelfth failure says that it gave up", func(t *testing.T) {
+		s, f, failure := ended(paceline.CauseCrash, paceline.WorkNone, paceline.Reset{}, alone, again(12, paceline.CauseCrash))
+		_, effects := Step(s, End{wire.Ending{Outcome: paceline.OutcomeFailed, Failure: failure}}, f)
+		want := "Gave up after 12 failed attempts in a row, over five hours (claude died); run paused — resume to try again"
+		if end := of[Settle](effects); len(end) != 1 || end[0].Text != want {
+			t.Errorf("%+v", end)
 		}
 	})
 	t.Run("A26 what people are told", func(t *testing.T) {

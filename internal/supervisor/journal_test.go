@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,6 +74,16 @@ func TestJournal(t *testing.T) {
 		say(o, want[3*recent:]...)
 		got, _ := words(o.heard(t))
 		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("A clock that is stepped back changes no order", func(t *testing.T) {
+		o := newOwner(t)
+		for i, at := range []time.Duration{0, time.Hour, -24 * time.Hour, time.Minute} {
+			o.Feed(Event{Event: "text", Thread: o.thread.ID, Text: fmt.Sprint(i), At: time.Now().Add(at)})
+		}
+		o.journal.close(t.Context())
+		if diff := cmp.Diff([]string{"0", "1", "2", "3"}, from(t, next(t, o), o, Offset{})); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -47,7 +47,7 @@ func TestBadInput(t *testing.T) {
 		{"an unknown command", nil, nil, []string{"rum"}, 2, []string{"rum", "paceline help"}},
 		{"a thread that is not there", nil, nil, []string{"show", "t-nothing"}, 2, []string{"there is no thread"}},
 		{"a recording that is not there", nil, nil, []string{"replay", "--harness", "claude", "/nowhere"}, 2, []string{"/nowhere"}},
-		{"a recording of nobody's", nil, nil, []string{"replay", "--harness", "nobody", "."}, 2, []string{"claude and codex"}},
+		{"a recording of nobody's", nil, nil, []string{"replay", "--harness", "nobody", "."}, 2, []string{"it reads claude, codex"}},
 		{"two engines pinned in two ways", nil, nil, []string{"run", "-e", "claude", "--chain", "codex", "hi"}, 2, []string{"-e pins one engine"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -108,7 +108,7 @@ func TestPostgres(t *testing.T) {
 }
 
 func TestKilledOnPostgres(t *testing.T) {
-	for _, point := range []string{"sending-committed", "during-dispatch"} {
+	for _, point := range []string{"sending-committed", "prompt-written", "before-running", "during-dispatch"} {
 		t.Run("P1 P3 F31 killed at "+point+": never twice, and once in the end", func(t *testing.T) {
 			carried(onPostgres(t, limited()), point)
 		})

@@ -68,6 +68,9 @@ func TestRecordedSilences(t *testing.T) {
 		{"claude", "hang-mid-default", paceline.CauseStall, 7 * time.Minute},
 		{"claude", "hang-mid", paceline.CauseStall, 7 * time.Minute},
 		{"claude", "hang-firstbyte", paceline.CauseStall, 7 * time.Minute},
+		{"claude", "hang-firstbyte-wd", paceline.CauseStall, 7 * time.Minute},
+		{"claude", "hang-mid-apitimeout", paceline.CauseStall, 7 * time.Minute},
+		{"claude", "hang-nobytes", paceline.CauseTransport, 62 * time.Second},
 	} {
 		t.Run("R1 "+tt.harness+" "+tt.name+" ends within its bound", func(t *testing.T) {
 			lines := recorded(t, tt.harness, tt.name)

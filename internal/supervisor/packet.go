@@ -66,7 +66,7 @@ func (o *owner) compose(ctx context.Context, r run.State, m paceline.Message) (p
 		if err != nil {
 			return packet.Packet{}, err
 		}
-		a.Home, a.Items = true, h.before(m.ID, parked.Message)
+		a.Home, a.Items = true, h.before(m.ID, h.since(parked))
 		if seat, ok := seated(h.runs); ok {
 			a.From = seat.Engine
 		}
@@ -164,6 +164,17 @@ func (h *past) steered(m store.Message, id paceline.MessageID) bool {
 		}
 	}
 	return false
+}
+
+// since is the first message that an engine's conversation lacks which was set
+// aside with that run: the one that it did not answer, or the next.
+func (h *past) since(parked run.State) paceline.MessageID {
+	for i, m := range h.messages {
+		if m.ID == parked.Message && parked.Phase == run.Done && i+1 < len(h.messages) {
+			return h.messages[i+1].ID
+		}
+	}
+	return parked.Message
 }
 
 // begins reports whether a message makes the engine forget what went before

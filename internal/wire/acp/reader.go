@@ -14,8 +14,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/notice"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/cause"
 )
 
 // Reader folds one agent's lines. It is fed by one goroutine at a time.
@@ -177,7 +177,7 @@ func classify(e gjson.Result, at time.Time) paceline.Failure {
 	if code == authRequired {
 		return paceline.Failure{Cause: paceline.CauseAuth, Code: "-32000", Notice: text, Retryable: true}
 	}
-	c := cause.Call{Text: text}
+	c := notice.Call{Text: text}
 	for _, path := range []string{"data.errorKind", "data.codexErrorInfo", "data.errorName"} {
 		if word := e.Get(path); word.Type == gjson.String {
 			c.Code = word.String()
@@ -187,7 +187,7 @@ func classify(e gjson.Result, at time.Time) paceline.Failure {
 	if code >= 400 && code < 600 {
 		c.Status = code
 	}
-	f := cause.Read(c, at)
+	f := notice.Read(c, at).Failure()
 	if f.Code == "" {
 		f.Code = e.Get("code").Raw
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/notice"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/cause"
 )
 
 // Reader folds one child's lines. It is fed by one goroutine at a time. The
@@ -174,7 +174,7 @@ func (r *Reader) failed(text string, at time.Time) []wire.Event {
 	if r.now.unsigned || unsigned(text) {
 		return r.unsigned(text)
 	}
-	return r.end(paceline.OutcomeFailed, cause.Read(cause.Call{Text: text}, at))
+	return r.end(paceline.OutcomeFailed, notice.Read(notice.Call{Text: text}, at).Failure())
 }
 
 // unsigned ends a turn that was refused in words that agy has for a sign-out

@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/notice"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/cause"
 )
 
 // Stderr takes one line of the standard error in.
@@ -42,11 +42,11 @@ func (r *Reader) Stderr(line []byte, at time.Time) []wire.Event {
 // apiError reads AGY_ERROR. Its retryable is not believed: it is true of a used
 // up quota as well.
 func apiError(e gjson.Result, at time.Time) paceline.Failure {
-	c := cause.Call{Code: e.Get("status").String(), Text: e.Get("short_error").String()}
+	c := notice.Call{Code: e.Get("status").String(), Text: e.Get("short_error").String()}
 	if e.Get("code_kind").String() == "http" {
 		c.Status = e.Get("error_code").Int()
 	}
-	return cause.Read(c, at)
+	return notice.Read(c, at).Failure()
 }
 
 // Log takes one line of --log-file in. It alone tells a sign-out from a missing
@@ -67,7 +67,7 @@ func (r *Reader) Log(line []byte, at time.Time) {
 		r.fold.See(0, "log", "token invalid", "auth")
 	case strings.Contains(text, "agent executor error:"):
 		_, said, _ := strings.Cut(text, "agent executor error:")
-		f := cause.Read(cause.Call{Text: strings.TrimSpace(said)}, at)
+		f := notice.Read(notice.Call{Text: strings.TrimSpace(said)}, at).Failure()
 		r.now.notice = &f
 		r.fold.See(0, "log", "agent executor error", f.Cause.String())
 	}

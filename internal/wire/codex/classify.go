@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -11,10 +10,6 @@ import (
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/notice"
 )
-
-// accountWords are looked for where the code was lost on the way: only in the
-// failed call's own message.
-var accountWords = regexp.MustCompile(`(?i)usage limit|usage_limit|usage-limit|quota|billing|allowance|spend limit|spend_limit`)
 
 // classify reads a TurnError. The typed field decides; the message decides only
 // between two readings of one code, and where the code is "other".
@@ -81,7 +76,7 @@ func cause(code string, status int64, text string) paceline.Cause {
 		}
 		return paceline.CauseTransport
 	}
-	return byText(text)
+	return worded(text)
 }
 
 func byStatus(status int64) paceline.Cause {
@@ -100,29 +95,9 @@ func byStatus(status int64) paceline.Cause {
 	return paceline.CauseOther
 }
 
-// byText reads a failed call's own message where no code came with it.
-func byText(text string) paceline.Cause {
-	low := strings.ToLower(text)
-	switch {
-	case strings.Contains(text, "Missing environment variable"), strings.Contains(low, "access token could not be refreshed"),
-		strings.Contains(low, "401 unauthorized"), strings.Contains(low, "403 forbidden"), strings.Contains(low, "failed to refresh token"):
-		return paceline.CauseAuth
-	case strings.Contains(text, "Quota exceeded"), strings.Contains(text, "upgrade to Plus:"), strings.Contains(low, "billing"),
-		strings.Contains(low, "quota"), strings.Contains(low, "spend limit"), strings.Contains(low, "402 payment required"):
-		return paceline.CauseBilling
-	case accountWords.MatchString(text), strings.Contains(text, "out of credits"), strings.Contains(text, "spend cap"):
-		return paceline.CauseUsageLimit
-	case strings.Contains(text, "429 Too Many Requests"), strings.HasPrefix(low, "rate limit exceeded"):
-		return paceline.CauseThrottle
-	case strings.Contains(text, "ran out of room in the model's context window"):
-		return paceline.CauseContext
-	case strings.Contains(low, "at capacity"), strings.Contains(low, "high demand"):
-		return paceline.CauseServer
-	case strings.HasPrefix(low, "stream disconnected"), strings.Contains(low, "connection failed"), strings.Contains(low, "error sending request"),
-		strings.Contains(low, "workspace routing discovery failed"):
-		return paceline.CauseTransport
-	}
-	return paceline.CauseOther
+// worded reads a failed call's own message where no code came with it.
+func worded(text string) paceline.Cause {
+	return notice.Read(notice.Call{Text: text}, time.Time{}).Class.Cause()
 }
 
 // delay is how long the program waits before a retry, where the vendor's words

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -31,7 +30,7 @@ func (r *Reader) exec(f gjson.Result, at time.Time) []wire.Event {
 			return nil
 		}
 		text := f.Get("message").String()
-		return []wire.Event{{Kind: wire.Retrying, Line: r.line, Cause: byText(strings.ReplaceAll(text, "’", "'"))}}
+		return []wire.Event{{Kind: wire.Retrying, Line: r.line, Cause: worded(text)}}
 	case "turn.completed":
 		if r.turn == nil {
 			return nil

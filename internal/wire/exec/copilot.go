@@ -6,8 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/paceline/paceline/internal/notice"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/cause"
 )
 
 // copilot is `copilot -p … --output-format json`. Only its failures were seen:
@@ -28,11 +28,11 @@ func copilotStderr(r *Reader, text string, at time.Time) []wire.Event {
 		if !ok {
 			continue
 		}
-		c := cause.Call{Status: leading(said), Text: said}
+		c := notice.Call{Status: leading(said), Text: said}
 		if c.Status != 0 {
 			c.Text = said[4:]
 		}
-		f := cause.Read(c, at)
+		f := notice.Read(c, at).Failure()
 		r.said = &f
 	}
 	return nil

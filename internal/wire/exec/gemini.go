@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/notice"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/cause"
 )
 
 // gemini is `gemini -p … -o stream-json`. It exits with the HTTP status modulo
@@ -63,7 +63,7 @@ func geminiResult(r *Reader, f gjson.Result, at time.Time) []wire.Event {
 		if f.Get("stats.tool_calls").Int() > 0 { // a second witness
 			out = r.fold.Worked(r.line, "result", "stats.tool_calls")
 		}
-		failure := cause.Read(cause.Call{Text: apiError(f.Get("error.message").String())}, at)
+		failure := notice.Read(notice.Call{Text: apiError(f.Get("error.message").String())}, at).Failure()
 		return append(out, r.failed("result", "status=error "+failure.Code, failure)...)
 	}
 	return append(r.fold.Unknown(r.line, "result", "status"), r.end(paceline.OutcomeIncomplete, paceline.Failure{})...)
@@ -86,9 +86,9 @@ func geminiStderr(r *Reader, text string, at time.Time) []wire.Event {
 	if !ok || !strings.HasPrefix(head, "Attempt ") {
 		return nil
 	}
-	c := cause.Call{Text: said}
+	c := notice.Call{Text: said}
 	if _, body, found := strings.Cut(said, "ApiError: "); found {
 		c.Text = body
 	}
-	return r.retrying(cause.Read(c, at))
+	return r.retrying(notice.Read(c, at).Failure())
 }

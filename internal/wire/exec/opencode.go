@@ -8,8 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/notice"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/cause"
 )
 
 // opencode is `opencode run --format json --print-logs --log-level ERROR`.
@@ -49,11 +49,11 @@ func opencodeFrame(r *Reader, f gjson.Result, at time.Time) []wire.Event {
 // and body.
 func opencodeError(e gjson.Result, at time.Time) paceline.Failure {
 	d := e.Get("data")
-	c := cause.Call{Status: d.Get("statusCode").Int(), Text: d.Get("responseBody").String()}
+	c := notice.Call{Status: d.Get("statusCode").Int(), Text: d.Get("responseBody").String()}
 	if c.Text == "" {
 		c.Text = d.Get("message").String()
 	}
-	f := cause.Read(c, at)
+	f := notice.Read(c, at).Failure()
 	f.Notice = d.Get("message").String()
 	if f.Code == "" {
 		f.Code = e.Get("name").String()
@@ -61,7 +61,7 @@ func opencodeError(e gjson.Result, at time.Time) paceline.Failure {
 	switch f.Cause {
 	case paceline.CauseUsageLimit, paceline.CauseThrottle:
 		if s, err := strconv.Atoi(d.Get("responseHeaders.retry-after").String()); err == nil && s < 1<<31 {
-			if reset := cause.After(time.Duration(s)*time.Second, at); reset.Known() {
+			if reset := notice.After(time.Duration(s)*time.Second, at); reset.Known() {
 				f.Reset = reset
 			}
 		}
@@ -80,5 +80,5 @@ func opencodeLog(r *Reader, text string, at time.Time) []wire.Event {
 	if !ok {
 		return nil
 	}
-	return r.retrying(cause.Read(cause.Call{Text: strings.TrimSuffix(said, `"`)}, at))
+	return r.retrying(notice.Read(notice.Call{Text: strings.TrimSuffix(said, `"`)}, at).Failure())
 }

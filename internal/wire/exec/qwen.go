@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/notice"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/cause"
 )
 
 // qwen is `qwen --output-format stream-json`: Claude's frames, but for its
@@ -64,7 +64,7 @@ func qwenResult(r *Reader, f gjson.Result, at time.Time) []wire.Event {
 	case failed.Bool():
 		text := f.Get("error.message").String()
 		said := apiError(text)
-		failure := cause.Read(cause.Call{Status: leading(said), Text: said}, at)
+		failure := notice.Read(notice.Call{Status: leading(said), Text: said}, at).Failure()
 		failure.Notice = text // whole: what the model seemed to say is compared with it
 		return r.failed("result", "is_error=true "+failure.Code, failure)
 	}

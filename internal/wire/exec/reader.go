@@ -15,8 +15,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/notice"
 	"github.com/paceline/paceline/internal/wire"
-	"github.com/paceline/paceline/internal/wire/cause"
 )
 
 // program is what differs.
@@ -105,11 +105,11 @@ func (r *Reader) Exit(code int) []wire.Event {
 	if r.said != nil {
 		return append(r.fold.Doubt(0, "exit", says), r.failed("exit", says, *r.said)...)
 	}
-	c := cause.Call{Text: r.err.String()}
+	c := notice.Call{Text: r.err.String()}
 	if r.program.status != nil {
 		c.Status = r.program.status(code)
 	}
-	f := cause.Read(c, time.Time{})
+	f := notice.Read(c, time.Time{}).Failure()
 	f.Notice = firstLine(f.Notice)
 	if f.Code == "" {
 		f.Code = says
@@ -167,11 +167,11 @@ func (r *Reader) opened(id string) []wire.Event {
 // errored is the one frame that programs share whose other frames were never
 // measured: an error that ends the turn.
 func (r *Reader) errored(f gjson.Result, at time.Time) []wire.Event {
-	c := cause.Call{Text: f.Get("message").String(), Code: f.Get("code").String()}
+	c := notice.Call{Text: f.Get("message").String(), Code: f.Get("code").String()}
 	if e := f.Get("error"); e.IsObject() {
 		c.Text, c.Code = e.Get("message").String(), e.Get("code").String()
 	}
-	failure := cause.Read(c, at)
+	failure := notice.Read(c, at).Failure()
 	return r.failed("error", failure.Code, failure)
 }
 

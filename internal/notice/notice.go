@@ -126,7 +126,10 @@ func Read(c Call, at time.Time) Notice {
 		n.Window = "weekly"
 		return n
 	}
-	n.Window, n.Model = window(words, o.window), model(words)
+	n.Window = window(words, o.window)
+	if n.Class == Limit {
+		n.Model = model(words)
+	}
 	switch n.Class {
 	case Limit, Throttle, Billing:
 		n.Reset, n.Origin = reset(o, said, n, at)

@@ -65,7 +65,7 @@ var (
 	forModel = regexp.MustCompile(`limit (?:reached )?for ([a-z][\w.-]*(?: \d[\w.-]*)?)|quota limit for ([a-z][\w .-]*?)(?: \(|\.|$)`)
 	thisOne  = regexp.MustCompile(`(?:on|for|using) this model|this model's`)
 	yourName = regexp.MustCompile(`(?:hit|reached|exceeded) your ([a-z0-9.' -]{1,40}?) limit|^([a-z]+) (?:weekly |usage )?limit reached`)
-	notModel = regexp.MustCompile(`^(?:(?:claude|codex|usage|rate|session|weekly|daily|monthly|hourly|account|plan|api|free|fast|spend|premium|requests?|messages?|message|channel's|org's|organization's|workspace|5|hour|(?:\d+|five)[- ]?(?:hour|day|h)s?|limit|code|image|your|ai|pro|max)[ -]?)+$`)
+	notModel = regexp.MustCompile(`^(?:(?:claude|codex|specified|usage|rate|session|weekly|daily|monthly|hourly|account|plan|api|free|fast|spend|premium|requests?|messages?|message|channel's|org's|organization's|workspace|5|hour|(?:\d+|five)[- ]?(?:hour|day|h)s?|limit|code|image|your|ai|pro|max)[ -]?)+$`)
 )
 
 // model is the model that a limit is about, "this" where it goes unnamed, ""
@@ -73,7 +73,7 @@ var (
 func model(words string) string {
 	for _, in := range []*regexp.Regexp{forModel, yourName} {
 		for _, name := range in.FindStringSubmatch(words)[min(1, len(in.FindStringSubmatch(words))):] {
-			name = strings.TrimSpace(windowless.ReplaceAllString(name, " "))
+			name = strings.TrimSpace(windowless.ReplaceAllString(strings.TrimRight(name, "."), " "))
 			if name != "" && !notModel.MatchString(name) {
 				return name
 			}

@@ -46,6 +46,8 @@ bench: build node_modules/.installed
 	@go run ./internal/bench
 	@go test -run '^$$' -bench Share -benchtime 300x ./internal/supervisor
 	@go test -run '^$$' -bench Packet -benchtime 10x ./internal/supervisor ./internal/packet
+	@go test -run '^$$' -bench Frames -benchtime 50x ./internal/replay
+	@go test -run '^$$' -bench Long -benchtime 5x ./internal/notice
 
 # Longer than a test may take: torture by kill -9, fuzzing.
 soak: node_modules/.installed $(TOOLS)/gotestsum

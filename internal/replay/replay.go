@@ -210,6 +210,9 @@ func nextLine(in *bufio.Reader) ([]byte, error) {
 
 // unwrap takes a native line out of a recording's row.
 func unwrap(line []byte) (raw []byte, dir string, at time.Time) {
+	if !bytes.Contains(line, []byte(`"dir"`)) && !bytes.Contains(line, []byte(`"line"`)) { // nearly all are bare
+		return line, "recv", stamped(gjson.GetBytes(line, "timestamp"))
+	}
 	f := gjson.GetManyBytes(line, "dir", "msg", "line", "at", "t", "timestamp")
 	if f[3].Exists() {
 		at, _ = time.Parse(time.RFC3339, f[3].String())
@@ -220,14 +223,22 @@ func unwrap(line []byte) (raw []byte, dir string, at time.Time) {
 	case f[2].Exists() && f[4].Exists():
 		return content(f[2]), "recv", at
 	}
-	switch f[5].Type {
-	case gjson.Number:
-		at = time.UnixMilli(f[5].Int()).UTC()
-	case gjson.String:
-		at, _ = time.Parse(time.RFC3339, f[5].String())
-	default:
+	if t := stamped(f[5]); !t.IsZero() {
+		at = t
 	}
 	return line, "recv", at
+}
+
+// stamped is the time that a native line has of its own.
+func stamped(v gjson.Result) (at time.Time) {
+	switch v.Type {
+	case gjson.Number:
+		at = time.UnixMilli(v.Int()).UTC()
+	case gjson.String:
+		at, _ = time.Parse(time.RFC3339, v.String())
+	default:
+	}
+	return at
 }
 
 // content is a recorded line: kept as JSON, or as a string where it was none.

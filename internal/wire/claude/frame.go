@@ -198,12 +198,6 @@ type resultFrame struct {
 	fault
 }
 
-type initFrame struct {
-	Session string `json:"session_id"`
-	Model   string `json:"model"`
-	Key     string `json:"apiKeySource"`
-}
-
 type retryFrame struct {
 	Delay      float64         `json:"retry_delay_ms"`
 	Status     int             `json:"error_status"`

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/wire"
 )
@@ -240,13 +242,14 @@ func (r *Reader) earlier(f frame) bool {
 // login and no credential at all look the same in it, so that only a key tells
 // the posture.
 func (r *Reader) init(f frame) []wire.Event {
-	var i initFrame
-	if json.Unmarshal(f.body, &i) != nil {
+	// It lists every tool, skill and server; three words of it count.
+	if !gjson.ValidBytes(f.body) {
 		return r.count(nil, f, unread, func() string { return "a body that does not fit" })
 	}
 	events := r.within(nil)
-	e := wire.Event{Kind: wire.Opened, Conversation: paceline.ConversationID(i.Session), Model: i.Model}
-	if i.Key != "" && i.Key != "none" {
+	said := gjson.GetManyBytes(f.body, "session_id", "model", "apiKeySource")
+	e := wire.Event{Kind: wire.Opened, Conversation: paceline.ConversationID(said[0].String()), Model: said[1].String()}
+	if key := said[2].String(); key != "" && key != "none" {
 		e.Posture = paceline.PostureMetered
 	}
 	if same(e, r.opened) {

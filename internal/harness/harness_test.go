@@ -18,7 +18,7 @@ func TestChildren(t *testing.T) {
 		"PATH=/bin", "HOME=/h", "LC_TIME=C", "ANTHROPIC_API_KEY=sk-1", "OPENAI_API_KEY=sk-2", "CLAUDE_CODE_RETRY_WATCHDOG=1",
 		"AWS_SECRET_ACCESS_KEY=x", "MY_TOOL=1", "PACELINE_RUN=r-1",
 	}
-	t.Run("P6 stray keys and switches never reach a child, even when they are named", func(t *testing.T) {
+	t.Run("P6 bug-71 stray keys and switches never reach a child, even when they are named", func(t *testing.T) {
 		got := Children(client, []string{"MY_TOOL", "ANTHROPIC_API_KEY"})
 		if want := (Environment{"PATH=/bin", "HOME=/h", "LC_TIME=C", "MY_TOOL=1"}); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)

@@ -135,6 +135,9 @@ func Read(c Call, at time.Time) Notice {
 		n.Reset, n.Origin = reset(o, said, n, at)
 	default:
 	}
+	if n.Class == Billing && (n.Origin == Header || n.Origin == Relative) {
+		n.Reset, n.Origin = paceline.Reset{}, NoMoment // when to ask again is not when somebody has paid
+	}
 	// A burst is over in a moment. What is put off for hours is a usage window,
 	// whatever its vendor calls it; a header alone says only when to ask again.
 	if n.Class == Throttle && n.Origin != Header && n.Reset.At.Sub(at) > longest && !at.IsZero() {

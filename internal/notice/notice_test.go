@@ -100,7 +100,7 @@ func TestRead(t *testing.T) {
 		{"A2 in a minute is a phrase", Call{Text: "Our servers are experiencing high traffic right now, please try again in a minute."}, "server"},
 
 		// Money (bug-70, bug-73, bug-74): the engine is closed, and nothing waits.
-		{"F9 bug-70 a spend limit behind a retry-after", Call{Status: 429, Text: "HTTP/1.1 429 Too Many Requests\nretry-after: 600\n\n{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"You have reached your monthly spend limit\"}}"}, "billing monthly 2026-12-01T02:10:00Z derived"},
+		{"F9 bug-70 a spend limit behind a retry-after", Call{Status: 429, Text: "HTTP/1.1 429 Too Many Requests\nretry-after: 600\n\n{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"You have reached your monthly spend limit\"}}"}, "billing monthly"},
 		{"F9 bug-73 out of credits, and no time", Call{Text: "HTTP/1.1 429 Too Many Requests\nanthropic-ratelimit-unified-overage-disabled-reason: out_of_credits\nx-should-retry: true\n"}, "usage_limit"},
 		{"F9 bug-74 a cap until a date", Call{Status: 400, Text: "You have reached your specified API usage limits. You will regain access on 2027-01-01 at 00:00 UTC."}, "billing 2027-01-01T00:00:00Z stated"},
 		{"F9 bug-74 a cap until somebody pays", Call{Status: 402, Text: "Insufficient credits. Add more"}, "billing"},

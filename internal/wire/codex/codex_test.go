@@ -119,6 +119,18 @@ func TestWork(t *testing.T) {
 	})
 }
 
+func TestClosedWindow(t *testing.T) {
+	t.Run("F6 R14 bug-14 the stop names the window that is spent, not the purse beside it", func(t *testing.T) {
+		purse := strings.NewReplacer("You’ve hit your usage limit. Try again at 8:36 AM.", "Your workspace is out of credits. Ask your workspace owner to refill in order to continue.")
+		_, end := follow(`{"method":"account/rateLimits/updated","params":{"rateLimits":{"primary":{"usedPercent":40,"windowDurationMins":300,"resetsAt":1796106633},"secondary":{"usedPercent":100,"windowDurationMins":10080,"resetsAt":1796441433}}}}`,
+			purse.Replace(limit), purse.Replace(failed))
+		f := end.Failure
+		if f.Cause != paceline.CauseUsageLimit || f.Scope != "weekly" || f.Reset.At.Unix() != 1796441433 || f.Reset.Source != paceline.ResetStated {
+			t.Errorf("%s %s %v", f.Cause, f.Scope, f.Reset)
+		}
+	})
+}
+
 func TestCauses(t *testing.T) {
 	for _, tt := range []struct {
 		name, info, text string

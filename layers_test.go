@@ -37,8 +37,9 @@ var layers = map[string]layer{
 	"internal/run":         {pure: true, imports: []string{"", "wire", "place"}},
 
 	"internal/logkey":          {},
+	"internal/witness":         {},
 	"internal/guard":           {imports: []string{"golang.org/x/sys/unix", "github.com/landlock-lsm/go-landlock/landlock", "github.com/landlock-lsm/go-landlock/landlock/syscall"}},
-	"internal/harness":         {imports: []string{"", "wire", "wire/claude", "wire/codex", "guard", "github.com/tidwall/gjson"}},
+	"internal/harness":         {imports: []string{"", "wire", "wire/claude", "wire/codex", "wire/acp", "guard", "github.com/tidwall/gjson"}},
 	"internal/try":             {imports: []string{"fakeapi", "golang.org/x/sys/unix"}},
 	"internal/bench":           {imports: []string{"fakeapi", "golang.org/x/sys/unix"}},
 	"internal/replay":          {imports: []string{"", "wire", "wire/claude", "wire/codex", "wire/agy", "wire/acp", "wire/exec", "github.com/tidwall/gjson"}},
@@ -57,7 +58,7 @@ var layers = map[string]layer{
 		"github.com/riverqueue/river/riverdriver/riversqlite", "github.com/riverqueue/river/riverdriver/riverdatabasesql", "github.com/jackc/pgx/v5/pgxpool",
 		"github.com/riverqueue/river/rivertype",
 	}},
-	"internal/supervisor": {imports: []string{"", "wire", "place", "stall", "run", "packet", "secret", "store", "outbox", "harness", "guard", "config", "logkey"}},
+	"internal/supervisor": {imports: []string{"", "wire", "place", "stall", "run", "packet", "secret", "store", "outbox", "harness", "guard", "witness", "config", "logkey"}},
 	"internal/api":        {imports: []string{"", "run", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
 	"internal/daemon":     {imports: []string{"api", "config", "store", "store/sqlite", "store/postgres", "outbox", "supervisor", "harness"}},
 	"internal/cli": {imports: []string{

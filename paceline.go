@@ -54,7 +54,7 @@ func (e Engine) Valid() bool { return e.Account != "" }
 // account of its own name by default.
 type Account struct {
 	Name     string  `json:"name"`
-	Harness  string  `json:"harness"`               // claude, codex
+	Harness  string  `json:"harness"`               // claude, codex, gemini, …
 	Vendor   string  `json:"vendor"`                // anthropic, openai
 	Home     string  `json:"home,omitempty"`        // CLAUDE_CONFIG_DIR, CODEX_HOME; "" is the harness's own default
 	Posture  Posture `json:"posture"`               // as declared; PostureUnknown means it is probed
@@ -62,6 +62,7 @@ type Account struct {
 	KeyCmd   string  `json:"key_command,omitempty"` // metered only: the command that prints it
 	Key      string  `json:"-"`                     // the key itself, while a child is started; never stored
 	BaseURL  string  `json:"base_url,omitempty"`    // "" is the vendor's own endpoint
+	Command  string  `json:"command,omitempty"`     // harness acp only: how the user's own agent is started
 	Disabled bool    `json:"disabled,omitempty"`
 }
 

@@ -53,7 +53,7 @@ func TestWithNothingSaid(t *testing.T) {
 			"codex":  {Name: "codex", Harness: "codex", Vendor: "openai"},
 		},
 		Fallback: Fallback{Enabled: true, Weaker: place.WeakerSkip, Overage: OverageAnnounce, Rollover: RolloverSettled},
-		Stall:    map[string]stall.Bounds{"claude": stall.Bounds{}.Or("claude"), "codex": stall.Bounds{}.Or("codex")},
+		Stall:    map[string]stall.Bounds{"claude": stall.Bounds{}.Or("claude"), "codex": stall.Bounds{}.Or("codex"), "acp": stall.Bounds{}.Or("acp")},
 	}
 	p := said{}.policy(t)
 	if diff := cmp.Diff(want, p); diff != "" {
@@ -253,6 +253,21 @@ func TestPrecedence(t *testing.T) {
 		},
 		"accounts.work.harness": {
 			user(`accounts.work.harness = "codex"`, `"codex"`), env("PACELINE_ACCOUNTS__WORK__HARNESS", "claude", `"claude"`),
+		},
+		"accounts.mine.command": {
+			user("accounts.mine = { harness = \"acp\", command = \"a\" }", `"a"`), env("PACELINE_ACCOUNTS__MINE__COMMAND", "b", `"b"`),
+		},
+		"stall.acp.first": {
+			user(`stall.acp.first = "90s"`, `"90s"`), env("PACELINE_STALL__ACP__FIRST", "2m", `"2m"`),
+		},
+		"stall.acp.progress": {
+			user(`stall.acp.progress = "90s"`, `"90s"`), env("PACELINE_STALL__ACP__PROGRESS", "2m", `"2m"`),
+		},
+		"stall.acp.tool": {
+			user(`stall.acp.tool = "90s"`, `"90s"`), env("PACELINE_STALL__ACP__TOOL", "2m", `"2m"`),
+		},
+		"stall.acp.grace": {
+			user(`stall.acp.grace = "90s"`, `"90s"`), env("PACELINE_STALL__ACP__GRACE", "2m", `"2m"`),
 		},
 		"accounts.codex.home": {
 			user(`accounts.codex.home = "/a"`, `"/a"`), env("PACELINE_ACCOUNTS__CODEX__HOME", "~/b", `"/home/ada/b"`),

@@ -117,8 +117,12 @@ var general = []key{
 	}, // it permits a chain, see validate
 
 	{
-		name: "accounts.*.harness", words: harnesses,
+		name: "accounts.*.harness", words: slices.Concat(harnesses, declared),
 		set: account(func(a *paceline.Account, v value) { a.Harness, a.Vendor = v.text, vendors[v.text] }),
+	},
+	{
+		name: "accounts.*.command", clean: command,
+		set: account(func(a *paceline.Account, v value) { a.Command = v.text }),
 	},
 	{
 		name: "accounts.*.home", clean: absolute,
@@ -158,12 +162,19 @@ var general = []key{
 	},
 }
 
-// harnesses are the programs that this build drives; each is an account of its
-// own name.
+// harnesses are the programs of which each is an account of its own name.
 var harnesses = []string{"claude", "codex"}
 
-// vendors tells whose account a harness signs in to.
-var vendors = map[string]string{"claude": "anthropic", "codex": "openai"}
+// declared are those that serve only accounts which somebody wrote down: the
+// agents that speak ACP do not say whose money they spend. "acp" is a user's own.
+var declared = []string{"gemini", "opencode", "qwen", "copilot", "grok", "kimi", "claude-acp", "codex-acp", "acp"}
+
+// vendors tells whose account a harness signs in to. Of opencode and of a user's
+// own agent nobody knows.
+var vendors = map[string]string{
+	"claude": "anthropic", "codex": "openai", "claude-acp": "anthropic", "codex-acp": "openai",
+	"gemini": "google", "qwen": "alibaba", "copilot": "github", "grok": "xai", "kimi": "moonshot",
+}
 
 func account(set func(*paceline.Account, value)) func(*Policy, string, value) {
 	return func(p *Policy, name string, v value) {
@@ -177,7 +188,7 @@ func account(set func(*paceline.Account, value)) func(*Policy, string, value) {
 // silences are how long each harness may be silent. Their names are fixed, so
 // that a misspelt one is found.
 func silences() (out []key) {
-	for _, h := range harnesses {
+	for _, h := range slices.Concat(harnesses, []string{"acp"}) { // all that speak it
 		for _, b := range []struct {
 			name string
 			of   func(*stall.Bounds) *time.Duration

@@ -83,7 +83,7 @@ func TestProblems(t *testing.T) {
 			said{user: "fallback = true\naccounts.codex = 1\n[mode]\nx = 1\n[chain.default.x]\n"},
 			[]string{
 				"user.toml:1:1: fallback is a table, not a value | its keys are enabled, max_hops, weaker, overage, rollover",
-				"user.toml:2:10: accounts.codex is a table, not a value | its keys are harness, home, posture, key_env, key_command, base_url, enabled, capacity",
+				"user.toml:2:10: accounts.codex is a table, not a value | its keys are harness, command, home, posture, key_env, key_command, base_url, enabled, capacity",
 				"user.toml:3:2: mode is a value, not a table",
 				"user.toml:5:8: chain.default is a value, not a table",
 			},
@@ -92,7 +92,7 @@ func TestProblems(t *testing.T) {
 			"a group of names is no table either",
 			said{user: "accounts = []\nmode.x = 1\n"},
 			[]string{
-				"user.toml:1:1: accounts is a table, not a value | its keys are NAME.harness, NAME.home, NAME.posture, NAME.key_env, NAME.key_command, NAME.base_url, NAME.enabled, NAME.capacity",
+				"user.toml:1:1: accounts is a table, not a value | its keys are NAME.harness, NAME.command, NAME.home, NAME.posture, NAME.key_env, NAME.key_command, NAME.base_url, NAME.enabled, NAME.capacity",
 				"user.toml:2:1: mode is a value, not a table",
 			},
 		},
@@ -143,10 +143,18 @@ func TestProblems(t *testing.T) {
 
 		{
 			"an unknown harness, and nothing else about its account",
-			said{user: "[accounts.g]\nharness = \"gemini\"\n[accounts.c]\nharness = \"codx\"\n[chain]\ndefault = [\"g\"]\n"},
+			said{user: "[accounts.g]\nharness = \"aider\"\n[accounts.c]\nharness = \"codx\"\n[chain]\ndefault = [\"g\"]\n"},
 			[]string{
-				`user.toml:2:11: accounts.g.harness "gemini" is not one of claude, codex | this build drives claude and codex`,
-				`user.toml:4:11: accounts.c.harness "codx" is not one of claude, codex | did you mean codex?`,
+				`user.toml:2:11: accounts.g.harness "aider" is not one of claude, codex, gemini, opencode, qwen, copilot, grok, kimi, claude-acp, codex-acp, acp | an agent that speaks ACP is harness = "acp", with its command`,
+				`user.toml:4:11: accounts.c.harness "codx" is not one of claude, codex, gemini, opencode, qwen, copilot, grok, kimi, claude-acp, codex-acp, acp | did you mean codex?`,
+			},
+		},
+		{
+			"an agent of one's own needs its command, and only that one has it",
+			said{user: "[accounts.mine]\nharness = \"acp\"\n[accounts.g]\nharness = \"gemini\"\ncommand = \"gemini --acp\"\n"},
+			[]string{
+				`user.toml:1:11: accounts.mine does not say how its agent is started | add command = "my-agent acp"`,
+				`user.toml:5:11: accounts.g.command is for an agent of your own | say harness = "acp", or leave it out`,
 			},
 		},
 		{
@@ -221,7 +229,7 @@ func TestProblems(t *testing.T) {
 			said{user: "vendors.opnai.several_accounts = \"mine\"\nvendors.initech.several_accounts = \"mine\"\nvendors.openai.several_accounts = \"yours\"\n"},
 			[]string{
 				"user.toml:1:34: unknown vendor opnai | did you mean openai?",
-				"user.toml:2:36: unknown vendor initech | this build knows anthropic and openai",
+				"user.toml:2:36: unknown vendor initech | this build knows alibaba, anthropic, github, google, moonshot, openai, xai",
 				`user.toml:3:35: vendors.openai.several_accounts "yours" is not "mine"`,
 			},
 		},

@@ -108,7 +108,8 @@ var samples = map[string]string{
 	"accounts.*.key_env": `"K"`, "accounts.*.key_command": `"x"`, "accounts.*.base_url": `"http://x"`,
 	"stall.claude.first": `"1m"`, "stall.claude.progress": `"1m"`, "stall.claude.tool": `"1m"`, "stall.claude.grace": `"1m"`,
 	"stall.codex.first": `"1m"`, "stall.codex.progress": `"1m"`, "stall.codex.tool": `"1m"`, "stall.codex.grace": `"1m"`,
-	"accounts.*.enabled": `false`, "accounts.*.capacity": `"full"`,
+	"stall.acp.first": `"1m"`, "stall.acp.progress": `"1m"`, "stall.acp.tool": `"1m"`, "stall.acp.grace": `"1m"`,
+	"accounts.*.command": `"x"`, "accounts.*.enabled": `false`, "accounts.*.capacity": `"full"`,
 }
 
 func TestEveryOperatorKeyIsRefusedByName(t *testing.T) {

@@ -39,6 +39,17 @@ func (m merged) account(name string) Problems {
 			fmt.Sprintf("%s is always an account of %s", path, name), "give the account another name",
 		}))
 	}
+	command, told := m.at(path + ".command")
+	switch own := harness.value.text == "acp"; {
+	case own && !told && !m.spoilt[path+".command"]:
+		out = append(out, m.names[name].problem(path, fault{
+			path + " does not say how its agent is started", `add command = "my-agent acp"`,
+		}))
+	case told && !own && ok:
+		out = append(out, command.problem(fault{
+			fmt.Sprintf("%s is for an agent of your own", command.spelt()), `say harness = "acp", or leave it out`,
+		}))
+	}
 	return append(out, m.key(path)...)
 }
 
@@ -71,13 +82,13 @@ func (m merged) key(path string) Problems {
 
 // vendors judges the names below [vendors].
 func (m merged) vendors() Problems {
-	known := slices.Sorted(maps.Values(vendors))
+	known := slices.Compact(slices.Sorted(maps.Values(vendors)))
 	var out Problems
 	for _, s := range m.set {
 		if s.path[0] != "vendors" || slices.Contains(known, s.name()) {
 			continue
 		}
-		f := fault{what: "unknown vendor " + spell([]string{s.name()}), hint: "this build knows " + strings.Join(known, " and ")}
+		f := fault{what: "unknown vendor " + spell([]string{s.name()}), hint: "this build knows " + strings.Join(known, ", ")}
 		if near := Nearest(s.name(), known); near != "" {
 			f.hint = "did you mean " + near + "?"
 		}

@@ -65,7 +65,7 @@ func (k *key) check(name, s, home string) (string, *fault) {
 		if near := Nearest(s, k.words); near != "" {
 			f.hint = "did you mean " + near + "?"
 		} else if strings.HasSuffix(k.name, ".harness") {
-			f.hint = "this build drives " + strings.Join(k.words, " and ")
+			f.hint = `an agent that speaks ACP is harness = "acp", with its command`
 		}
 		return "", f
 	}

@@ -73,6 +73,9 @@ func homes(h Harness, a paceline.Account, env Environment) []string {
 		return nil
 	}
 	out := []string{home}
+	if s, spoken := h.(speaker); spoken {
+		return append(out, s.agent.others(env)...)
+	}
 	if h.Name() == "claude" && filepath.Dir(home) == env.Get("HOME") {
 		// Without a CLAUDE_CONFIG_DIR its settings lie beside the folder.
 		out = append(out, home+".json")

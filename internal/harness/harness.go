@@ -45,11 +45,17 @@ type Harness interface {
 // All lists the harnesses in the order in which a first run looks for them.
 func All() []Harness { return []Harness{claude{}, codex{}} }
 
-// Named returns the harness of that name.
+// Named returns the harness of that name. Those that All does not list serve
+// only accounts that were declared.
 func Named(name string) (Harness, bool) {
 	for _, h := range All() {
 		if h.Name() == name {
 			return h, true
+		}
+	}
+	for _, a := range agents {
+		if a.name == name {
+			return speaker{a}, true
 		}
 	}
 	return nil, false

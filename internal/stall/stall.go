@@ -29,7 +29,10 @@ type Bounds struct {
 // and says nothing at all while a command runs.
 var defaults = map[string]Bounds{
 	"claude": {First: 7 * time.Minute, Progress: 7 * time.Minute, Tool: 10 * time.Minute, Grace: time.Minute},
-	"codex":  {First: 7 * time.Minute, Progress: 7 * time.Minute, Tool: 2 * time.Hour, Grace: time.Minute},
+	// Some agents are silent about a limit for as long as it lasts; a command's
+	// output they tell only when it has ended.
+	"acp":   {First: 5 * time.Minute, Progress: 7 * time.Minute, Tool: 2 * time.Hour, Grace: time.Minute},
+	"codex": {First: 7 * time.Minute, Progress: 7 * time.Minute, Tool: 2 * time.Hour, Grace: time.Minute},
 }
 
 // Or fills in a harness's defaults.

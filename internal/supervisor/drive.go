@@ -36,6 +36,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	}
 	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String()})
 	go o.ahead(context.WithoutCancel(ctx), r.Engine)
+	look := o.looking(ctx, h)
 	point("starting")
 	t, err := h.Open(ctx, l)
 	if err != nil {
@@ -55,6 +56,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return err
 	}
+	d.before = look()
 	if _, _, err := o.decide(ctx, r.ID, run.Send{Conversation: t.Opened.Conversation}, facts{}); err != nil {
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return err

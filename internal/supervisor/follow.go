@@ -19,6 +19,7 @@ import (
 	"github.com/paceline/paceline/internal/stall"
 	"github.com/paceline/paceline/internal/store"
 	"github.com/paceline/paceline/internal/wire"
+	"github.com/paceline/paceline/internal/witness"
 )
 
 // drive follows one child.
@@ -28,6 +29,7 @@ type drive struct {
 	launch  harness.Launch
 	turn    *harness.Turn
 	id      paceline.RunID
+	before  witness.Look // at the tree, when nothing was sent yet
 
 	text    strings.Builder
 	items   []store.Item
@@ -47,7 +49,7 @@ type drive struct {
 func (d *drive) follow(ctx context.Context) error {
 	asked, over := d.steers.open(d.thread.ID, d.turn.Heard)
 	defer over()
-	watch := stall.Begin(d.policy.Stall[d.harness.Name()].Or(d.harness.Name()), time.Now())
+	watch := stall.Begin(d.policy.Stall[harness.Silence(d.harness)].Or(harness.Silence(d.harness)), time.Now())
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
 	for {
@@ -230,11 +232,12 @@ func (d *drive) finish(ctx context.Context, end wire.Ending) error {
 		return nil
 	}
 	point("failure-frame")
-	if d.early = end.Failure.Work == paceline.WorkNone; !d.early {
+	if d.early = end.Failure.Work == paceline.WorkNone && harness.Proves(d.harness); !d.early {
 		ended, _ := d.turn.Stop(context.WithoutCancel(ctx))
 		d.left(ctx, ended)
 		d.steering.Wait() // a steer that was not taken is a message of its own, not part of a packet
 	}
+	end.Failure = d.witnessed(ctx, end.Failure)
 	err := d.end(ctx, d.id, end, d)
 	if err != nil && d.dying == nil {
 		_, _ = d.turn.Kill(context.WithoutCancel(ctx))
@@ -330,10 +333,10 @@ func (d *drive) cut(ctx context.Context, cause error) error {
 		// It had the message and then no last word: nobody can say what was done.
 		work = paceline.WorkUnknown
 	}
-	return d.end(ctx, d.id, wire.Ending{Outcome: paceline.OutcomeFailed, Failure: paceline.Failure{
+	return d.end(ctx, d.id, wire.Ending{Outcome: paceline.OutcomeFailed, Failure: d.witnessed(ctx, paceline.Failure{
 		Cause: paceline.CauseCrash, Work: work, Notice: what,
 		Evidence: append(d.last, paceline.Evidence{Frame: "exit", Says: what, Means: "crash"}),
-	}}, d)
+	})}, d)
 }
 
 // stop ends the run because its user, or the end of this process, wants it.

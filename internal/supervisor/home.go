@@ -49,6 +49,7 @@ func sentTo(runs []run.State, e paceline.Engine) bool {
 func (o *owner) parking(ctx context.Context, runs []run.State, e paceline.Engine) (run.State, error) {
 	a := o.policy.Accounts[e.Account]
 	h, ok := harness.Named(a.Harness)
+	ok = ok && harness.Keeps(h)
 	for i := len(runs) - 1; i >= 0 && ok; i-- {
 		r := runs[i]
 		if r.Engine != e || !r.Sent || r.Conversation == "" || !r.Ended.After(r.Created) {

@@ -181,6 +181,9 @@ func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candi
 		// answered nobody relies on its having taken it in.
 		return stay, run.History, nil
 	}
+	if stay.Found && !o.keeps(held.Engine) {
+		return stay, run.History, nil // its program cannot open that conversation again
+	}
 	if stay.Found || len(chain) == 1 {
 		return stay, run.Bare, nil
 	}
@@ -195,6 +198,12 @@ func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candi
 		}
 	}
 	return next, run.History, nil
+}
+
+// keeps reports whether an engine's program can open a conversation again.
+func (o *owner) keeps(e paceline.Engine) bool {
+	h, ok := harness.Named(o.policy.Accounts[e.Account].Harness)
+	return !ok || harness.Keeps(h)
 }
 
 // seated is the run whose conversation holds the thread: the last that was sent

@@ -64,5 +64,5 @@ func (d *drive) stalled(ctx context.Context, f paceline.Failure) error {
 	d.left(ctx, ended)
 	f.Work = end.Failure.Work
 	f.Evidence = append(end.Failure.Evidence, f.Evidence...)
-	return d.end(ctx, d.id, wire.Ending{Outcome: paceline.OutcomeFailed, Failure: f}, d)
+	return d.end(ctx, d.id, wire.Ending{Outcome: paceline.OutcomeFailed, Failure: d.witnessed(ctx, f)}, d)
 }

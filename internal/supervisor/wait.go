@@ -62,7 +62,7 @@ func (o *owner) lacks(ctx context.Context, r run.State) (map[paceline.Engine]boo
 			return nil, err
 		}
 		there, _, err := h.Recover(harness.Launch{Account: a, Env: o.Env}, b.Conversation, sent, time.Now())
-		out[b.Engine] = err == nil && !there // of several, the last one counts: it is what would be continued
+		out[b.Engine] = err == nil && !there || !harness.Keeps(h) // of several, the last one counts: it is what would be continued
 	}
 	return out, nil
 }

@@ -28,6 +28,7 @@ type Reader struct {
 	cancelled bool              // we cancelled it
 	bare      bool              // only the agent's side is told: a turn is known by its first work, or its end
 	fold      *wire.Fold        // the open turn
+	went      int               // the last line that was progress of the turn
 }
 
 // New returns a reader that has seen nothing. Which agent it is, it learns from
@@ -152,6 +153,12 @@ func (r *Reader) end(o paceline.Outcome, f paceline.Failure) []wire.Event {
 	return out
 }
 
+// Went is the last line that was progress of the turn, 0 where none was.
+func (r *Reader) Went() int { return r.went }
+
+// Running reports whether a turn is open.
+func (r *Reader) Running() bool { return r.fold != nil }
+
 // Close ends the stream: an open turn has no end then.
 func (r *Reader) Close() []wire.Event {
 	if r.fold == nil {
@@ -160,8 +167,8 @@ func (r *Reader) Close() []wire.Event {
 	return r.end(paceline.OutcomeIncomplete, paceline.Failure{})
 }
 
-// authRequired is the protocol's own code for a sign-out.
-const authRequired = -32000
+// AuthRequired is the protocol's own code for a sign-out.
+const AuthRequired = -32000
 
 // classify reads an error. Its code and the agent's own word decide before its
 // text does.
@@ -174,7 +181,7 @@ func classify(e gjson.Result, at time.Time) paceline.Failure {
 			text = strings.TrimSpace(text + " " + s.String())
 		}
 	}
-	if code == authRequired {
+	if code == AuthRequired {
 		return paceline.Failure{Cause: paceline.CauseAuth, Code: "-32000", Notice: text, Retryable: true}
 	}
 	c := notice.Call{Text: text}

@@ -67,6 +67,9 @@ func (r *Reader) update(u gjson.Result) []wire.Event {
 	if r.bare && r.fold == nil && (what == says || what == works) {
 		r.begin()
 	}
+	if what == says || what == works {
+		r.went = r.line
+	}
 	switch {
 	case what == unknown:
 		return r.fold.Unknown(r.line, "session/update", kind)

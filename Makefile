@@ -11,7 +11,8 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOTESTSUM := gotest.tools/gotestsum@v1.13.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-.PHONY: build install try test check bench soak vuln clean
+
+.PHONY: build install try test test-acp check bench soak vuln clean
 
 build: bin/paceline
 
@@ -34,6 +35,15 @@ try: build node_modules/.installed
 
 test: node_modules/.installed $(TOOLS)/gotestsum
 	@sh scripts/test.sh
+
+# Real agents that speak ACP, pinned: half a gigabyte, and slow to start.
+e2e/agents/node_modules/.installed: e2e/agents/package-lock.json
+	@echo "installing the pinned agents ..."
+	@cd e2e/agents && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+test-acp: node_modules/.installed e2e/agents/node_modules/.installed
+	@PACELINE_AGENTS=1 go test -count=1 -timeout 20m -v -run Agents ./e2e
 
 check: $(TOOLS)/gofumpt $(TOOLS)/golangci-lint
 	@out=$$($(TOOLS)/gofumpt -l cmd internal *.go); if [ -n "$$out" ]; then echo "not formatted (gofumpt -w):"; echo "$$out"; exit 1; fi

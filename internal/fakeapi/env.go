@@ -100,7 +100,38 @@ unbounded_connection_retries = false
 	), nil
 }
 
-// walled is the part of both environments that keeps a program in: a home of
+// GeminiEnv gives Gemini's program a made-up key below home, a fresh directory,
+// and returns the variables with which it talks to s.
+func (s *Server) GeminiEnv(home string) (env []string, err error) {
+	settings := `{"security":{"auth":{"selectedType":"gemini-api-key"}},"general":{"disableAutoUpdate":true},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`
+	if err := writeFile(filepath.Join(home, ".gemini", "settings.json"), []byte(settings)); err != nil {
+		return nil, fmt.Errorf("sign in to the scripted Gemini: %w", err)
+	}
+	return append(s.walled(home), "GOOGLE_GEMINI_BASE_URL="+s.url, "GEMINI_API_KEY=fake-key"), nil
+}
+
+// OpencodeEnv gives opencode a provider of its own below home, a fresh
+// directory, and returns the variables with which it talks to s.
+func (s *Server) OpencodeEnv(home string) (env []string, err error) {
+	config := map[string]any{
+		"model": "scripted/fake", "small_model": "scripted/fake", "autoupdate": false, "share": "disabled",
+		"provider": map[string]any{"scripted": map[string]any{
+			"npm": "@ai-sdk/openai-compatible", "name": "scripted",
+			"options": map[string]any{"baseURL": s.url + "/v1", "apiKey": "sk-fake"},
+			"models":  map[string]any{"fake": map[string]any{"name": "fake", "limit": map[string]any{"context": 100000, "output": 4000}}},
+		}},
+	}
+	b, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("sign in opencode: %w", err)
+	}
+	if err := writeFile(filepath.Join(home, ".config", "opencode", "opencode.json"), b); err != nil {
+		return nil, fmt.Errorf("sign in opencode: %w", err)
+	}
+	return s.walled(home), nil
+}
+
+// walled is the part of all environments that keeps a program in: a home of
 // its own, and a way out that ends here, where it is recorded and refused. A
 // vendor's fixed hosts are so never reached, not even with a made-up token.
 func (s *Server) walled(home string) []string {

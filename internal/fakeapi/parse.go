@@ -31,12 +31,14 @@ func ParseScript(b []byte) (Script, error) {
 type scriptJSON struct {
 	Anthropic []Step     `json:"anthropic,omitempty"`
 	OpenAI    []Step     `json:"openai,omitempty"`
+	Google    []Step     `json:"google,omitempty"`
+	Chat      []Step     `json:"chat,omitempty"`
 	Usage     *limitJSON `json:"usage,omitempty"`
 }
 
 // MarshalJSON writes what ParseScript reads.
 func (s Script) MarshalJSON() ([]byte, error) {
-	return json.Marshal(scriptJSON{Anthropic: s.Anthropic, OpenAI: s.OpenAI, Usage: limitOf(s.Usage)})
+	return json.Marshal(scriptJSON{Anthropic: s.Anthropic, OpenAI: s.OpenAI, Google: s.Google, Chat: s.Chat, Usage: limitOf(s.Usage)})
 }
 
 // UnmarshalJSON reads the form that ParseScript describes.
@@ -45,7 +47,7 @@ func (s *Script) UnmarshalJSON(b []byte) error {
 	if err := strict(b, &in); err != nil {
 		return err
 	}
-	*s = Script{Anthropic: in.Anthropic, OpenAI: in.OpenAI, Usage: in.Usage.limit()}
+	*s = Script{Anthropic: in.Anthropic, OpenAI: in.OpenAI, Google: in.Google, Chat: in.Chat, Usage: in.Usage.limit()}
 	return nil
 }
 

@@ -12,6 +12,8 @@ type Vendor string
 const (
 	Anthropic Vendor = "anthropic"
 	OpenAI    Vendor = "openai"
+	Google    Vendor = "google" // Gemini's API
+	Chat      Vendor = "chat"   // chat completions, as any provider may offer them
 )
 
 // Script is what the vendors answer to main requests. The first step that fits
@@ -21,6 +23,8 @@ const (
 type Script struct {
 	Anthropic []Step
 	OpenAI    []Step
+	Google    []Step
+	Chat      []Step
 	// Usage, where set, is what an allowance query is told, whatever was
 	// answered before. Otherwise the allowance follows the answers: it is spent
 	// after a UsageLimit, or after a Throttle that Hides one.

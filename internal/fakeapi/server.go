@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Server is one loopback listener that speaks Anthropic Messages and OpenAI
-// Responses.
+// Server is one loopback listener that speaks Anthropic Messages, OpenAI
+// Responses, Gemini's API and chat completions.
 type Server struct {
 	url    string
 	http   *http.Server
@@ -48,7 +48,7 @@ func Start(ctx context.Context, script Script) (*Server, error) {
 		keys:    map[string]bool{},
 		changed: make(chan struct{}),
 	}
-	for v, steps := range map[Vendor][]Step{Anthropic: script.Anthropic, OpenAI: script.OpenAI} {
+	for v, steps := range map[Vendor][]Step{Anthropic: script.Anthropic, OpenAI: script.OpenAI, Google: script.Google, Chat: script.Chat} {
 		s.parts[v] = &part{held: map[string]Answer{}}
 		s.parts[v].add(steps...)
 	}
@@ -131,6 +131,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		x.anthropic()
 	case x.req.Vendor == OpenAI:
 		x.openai()
+	case x.req.Vendor == Google:
+		x.google()
+	case x.req.Vendor == Chat:
+		x.chat()
 	default: // probes of the root, and telemetry
 		x.begin()
 		x.status(http.StatusOK, map[string]any{})
@@ -142,6 +146,10 @@ func vendorOf(r *http.Request) Vendor {
 	switch path := r.URL.Path; {
 	case strings.HasPrefix(path, "/v1/messages"), strings.HasPrefix(path, "/api/"), r.Header.Get("Anthropic-Version") != "":
 		return Anthropic
+	case strings.HasPrefix(path, "/v1beta/"):
+		return Google
+	case path == "/v1/chat/completions":
+		return Chat
 	case strings.HasPrefix(path, "/v1/"), strings.HasPrefix(path, "/backend-api/"), strings.HasPrefix(path, "/oauth/"):
 		return OpenAI
 	}

@@ -353,7 +353,7 @@ func TestServer(t *testing.T) {
 		id := b.thread()
 		body := fmt.Sprintf(`{"id":"m-forged","thread":%q,"text":"second","client":{"env":["PATH=%s","HOME=%s"],"attended":true},
 			"sender":"system","kind":"continuation","uuid":"chosen","opener":true,"claim":{"phase":"pending"},"generation":7,"run":"r-1"}`,
-			id, os.Getenv("PATH"), filepath.Join(b.dir, "home"))
+			id, b.variable("PATH"), filepath.Join(b.dir, "home"))
 		client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return net.Dial("unix", filepath.Join(b.dir, "state", "paceline.sock"))
 		}}}

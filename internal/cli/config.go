@@ -19,8 +19,8 @@ type configOptions struct {
 func newConfig(s *streams) *cobra.Command {
 	o := &configOptions{streams: s}
 	c := &cobra.Command{
-		Use: "config", Short: "Show or check the configuration",
-		Args: args(cobra.NoArgs, "`paceline config show` or `paceline config check`"),
+		Use: "config", Short: "Show or check the configuration, or print its schema",
+		Args: args(cobra.NoArgs, "`paceline config show`, `check` or `schema`"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	show := &cobra.Command{
@@ -31,6 +31,10 @@ func newConfig(s *streams) *cobra.Command {
 		Use: "check", Short: "Print what is wrong with the configuration", Args: args(cobra.NoArgs, "it takes none"),
 		RunE: func(*cobra.Command, []string) error { return configCheck(o) },
 	}
+	c.AddCommand(&cobra.Command{
+		Use: "schema", Short: "Print a JSON Schema of the configuration, for editors", Args: args(cobra.NoArgs, "it takes none"),
+		RunE: func(*cobra.Command, []string) error { return configSchema(o) },
+	})
 	for _, sub := range []*cobra.Command{show, check} {
 		sub.Flags().BoolVar(&o.json, "json", false, "print JSON")
 		c.AddCommand(sub)
@@ -71,4 +75,11 @@ func configCheck(o *configOptions) error {
 	}
 	_, err := fmt.Fprintln(o.out, "The configuration is in order.")
 	return err
+}
+
+func configSchema(o *configOptions) error {
+	e := json.NewEncoder(o.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(config.NewSchema())
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -38,10 +39,14 @@ const anyName = "*"
 // key is one thing that can be set.
 type key struct {
 	name string
-	kind kind
-	rule rule
+	// about says in a sentence what it is for; the schema carries it.
+	about string
+	kind  kind
+	rule  rule
 	// words are all the values of a text, the narrowest first.
 	words []string
+	// pattern is as much of what clean checks as an editor can know.
+	pattern string
 	// clean checks a text, or each entry of a list, and returns its full form.
 	clean func(s, home string) (string, *fault)
 	// stands is the default where it is not in standing.
@@ -59,97 +64,118 @@ var keys = slices.Concat(general, silences())
 var general = []key{
 	{
 		name: "mode", rule: narrow, words: []string{"read", "ask", "edit", "full"},
-		set: func(p *Policy, _ string, v value) { must(p.Mode.UnmarshalText([]byte(v.text))) },
+		about: "What a run may do, unless --mode says it.",
+		set:   func(p *Policy, _ string, v value) { must(p.Mode.UnmarshalText([]byte(v.text))) },
 	},
 
 	{
 		name: "chain.default", kind: list, clean: engine,
-		set: func(p *Policy, _ string, v value) { p.Chain = engines(v.texts()) },
+		about: "The engines that may serve a new thread, in this order: an account, or account:model. Standing here is consent to send an engine what the thread is about.",
+		set:   func(p *Policy, _ string, v value) { p.Chain = engines(v.texts()) },
 	},
 
 	{
 		name: "fallback.enabled", kind: truth, rule: narrow,
-		set: func(p *Policy, _ string, v value) { p.Fallback.Enabled = v.truth },
+		about: "Whether work may move to another engine at all.",
+		set:   func(p *Policy, _ string, v value) { p.Fallback.Enabled = v.truth },
 	},
 	{
 		name: "fallback.max_hops", kind: number, rule: narrow,
-		set: func(p *Policy, _ string, v value) { p.Fallback.MaxHops = v.number },
+		about: "How many times one message may move; 0 is the chain's length.",
+		set:   func(p *Policy, _ string, v value) { p.Fallback.MaxHops = v.number },
 	},
 	{
 		name: "fallback.weaker", rule: narrow, words: weakerNames,
+		about: "What becomes of an engine that would hold a run less tightly: it is passed over, or used and told.",
 		set: func(p *Policy, _ string, v value) {
 			p.Fallback.Weaker = place.Weaker(slices.Index(weakerNames, v.text))
 		},
 	},
 	{
 		name: "fallback.overage", rule: narrow, words: overageNames,
-		set: func(p *Policy, _ string, v value) { must(p.Fallback.Overage.UnmarshalText([]byte(v.text))) },
+		about: "What to do when a subscription begins to cost extra.",
+		set:   func(p *Policy, _ string, v value) { must(p.Fallback.Overage.UnmarshalText([]byte(v.text))) },
 	},
 	{
 		name: "fallback.rollover", rule: narrow, words: rolloverNames,
-		set: func(p *Policy, _ string, v value) { must(p.Fallback.Rollover.UnmarshalText([]byte(v.text))) },
+		about: "When work that was begun goes on elsewhere, with a packet: where every effect has settled, always, or never.",
+		set:   func(p *Policy, _ string, v value) { must(p.Fallback.Rollover.UnmarshalText([]byte(v.text))) },
 	},
 
 	{
 		name: "containment.writable", kind: list, clean: absolute,
-		set: func(p *Policy, _ string, v value) { p.Writable = v.texts() },
+		about: "Further folders, in full or from ~/, that runs in ask and edit mode may write to.",
+		set:   func(p *Policy, _ string, v value) { p.Writable = v.texts() },
 	},
 	{
 		name: "env.pass", kind: list, clean: passable,
-		set: func(p *Policy, _ string, v value) { p.Pass = v.texts() },
+		about: "Names of further variables that the engines' programs get.",
+		set:   func(p *Policy, _ string, v value) { p.Pass = v.texts() },
 	},
 
 	// It runs as the operator, outside of every cage.
 	{
 		name: "notify.command", clean: command,
-		set: func(p *Policy, _ string, v value) { p.Notify = v.text },
+		about: "A shell command that is run when work moves, waits or ends.",
+		set:   func(p *Policy, _ string, v value) { p.Notify = v.text },
 	},
 
 	// Whoever names the database is told of every prompt.
 	{
 		name: "store.url", clean: database, secret: true, shown: passwordless,
-		set: func(p *Policy, _ string, v value) { p.Store = v.text },
+		about: "A PostgreSQL database that keeps the state instead of a file.",
+		set:   func(p *Policy, _ string, v value) { p.Store = v.text },
 	},
 
 	{
 		name: "vendors.*.several_accounts", words: []string{"mine"},
-		set: func(*Policy, string, value) {},
+		about: "That several accounts of this vendor are yours; needed before two of them share a chain.",
+		set:   func(*Policy, string, value) {},
 	}, // it permits a chain, see validate
 
 	{
 		name: "accounts.*.harness", words: slices.Concat(harnesses, declared),
-		set: account(func(a *paceline.Account, v value) { a.Harness, a.Vendor = v.text, vendors[v.text] }),
+		about: "The program that the account signs in with.",
+		set:   account(func(a *paceline.Account, v value) { a.Harness, a.Vendor = v.text, vendors[v.text] }),
 	},
 	{
 		name: "accounts.*.command", clean: command,
-		set: account(func(a *paceline.Account, v value) { a.Command = v.text }),
+		about: "The command that starts an agent which speaks ACP.",
+		set:   account(func(a *paceline.Account, v value) { a.Command = v.text }),
 	},
 	{
 		name: "accounts.*.home", clean: absolute,
-		set: account(func(a *paceline.Account, v value) { a.Home = v.text }),
+		about: "The program's own folder for this account, in full or from ~/.",
+		set:   account(func(a *paceline.Account, v value) { a.Home = v.text }),
 	},
 	{
 		name: "accounts.*.posture", words: []string{"subscription", "metered", "local"},
-		set: account(func(a *paceline.Account, v value) { must(a.Posture.UnmarshalText([]byte(v.text))) }),
+		about: "How the account pays; without it, the program is asked.",
+		set:   account(func(a *paceline.Account, v value) { must(a.Posture.UnmarshalText([]byte(v.text))) }),
 	},
 	{
 		name: "accounts.*.key_env", clean: keyVariable, secret: true, shown: whole,
-		set: account(func(a *paceline.Account, v value) { a.KeyEnv = v.text }),
+		about: "The variable that holds the key of a metered account; never the key.",
+		set:   account(func(a *paceline.Account, v value) { a.KeyEnv = v.text }),
 	},
 	{
 		name: "accounts.*.key_command", clean: command, secret: true, shown: hidden,
-		set: account(func(a *paceline.Account, v value) { a.KeyCmd = v.text }),
+		about: "A command that prints the key of a metered account.",
+		set:   account(func(a *paceline.Account, v value) { a.KeyCmd = v.text }),
 	},
 	{
 		name: "accounts.*.base_url", clean: endpoint, secret: true, shown: hostPort,
-		set: account(func(a *paceline.Account, v value) { a.BaseURL = v.text }),
+		about: "An address that stands in for the vendor's API.",
+		set:   account(func(a *paceline.Account, v value) { a.BaseURL = v.text }),
 	},
 	{
 		name: "accounts.*.enabled", kind: truth,
-		set: account(func(a *paceline.Account, v value) { a.Disabled = !v.truth }),
+		about: "Whether the account may serve at all.",
+		set:   account(func(a *paceline.Account, v value) { a.Disabled = !v.truth }),
 	},
 	{
 		name: "accounts.*.capacity", words: capacityNames,
+		about: "How large a task the account is meant for.",
 		set: func(p *Policy, name string, v value) {
 			if v.text == CapacityFull.String() {
 				return
@@ -190,16 +216,16 @@ func account(set func(*paceline.Account, value)) func(*Policy, string, value) {
 func silences() (out []key) {
 	for _, h := range slices.Concat(harnesses, []string{"acp"}) { // all that speak it
 		for _, b := range []struct {
-			name string
-			of   func(*stall.Bounds) *time.Duration
+			name, about string
+			of          func(*stall.Bounds) *time.Duration
 		}{
-			{"first", func(b *stall.Bounds) *time.Duration { return &b.First }},
-			{"progress", func(b *stall.Bounds) *time.Duration { return &b.Progress }},
-			{"tool", func(b *stall.Bounds) *time.Duration { return &b.Tool }},
-			{"grace", func(b *stall.Bounds) *time.Duration { return &b.Grace }},
+			{"first", "How long %s may take until it is first heard of.", func(b *stall.Bounds) *time.Duration { return &b.First }},
+			{"progress", "How long %s may be silent while it works.", func(b *stall.Bounds) *time.Duration { return &b.Progress }},
+			{"tool", "How long %s may be silent while one of its tools runs.", func(b *stall.Bounds) *time.Duration { return &b.Tool }},
+			{"grace", "How much longer than announced a retry of %s may take.", func(b *stall.Bounds) *time.Duration { return &b.Grace }},
 		} {
 			standing := stall.Bounds{}.Or(h)
-			out = append(out, key{name: "stall." + h + "." + b.name, clean: span, stands: b.of(&standing).String(), set: func(p *Policy, _ string, v value) {
+			out = append(out, key{name: "stall." + h + "." + b.name, about: fmt.Sprintf(b.about, h), clean: span, pattern: spanPattern, stands: b.of(&standing).String(), set: func(p *Policy, _ string, v value) {
 				d, err := time.ParseDuration(v.text)
 				must(err)
 				bounds := p.Stall[h]

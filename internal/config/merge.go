@@ -30,10 +30,7 @@ func defaults(names []string) layer {
 	out := newLayer()
 	for i := range keys {
 		k := &keys[i]
-		text, ok := standing[k.name]
-		if k.stands != "" {
-			text, ok = k.stands, true
-		}
+		text, ok := k.standing()
 		switch {
 		case !strings.Contains(k.name, anyName):
 			s := setting{key: k, path: k.path()}

@@ -161,6 +161,9 @@ func command(s, _ string) (string, *fault) {
 	return s, nil
 }
 
+// spanPattern is what span takes, but for times of nothing.
+const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
+
 // span checks a time of the clock's own: 90s, 7m, 2h.
 func span(s, _ string) (string, *fault) {
 	if d, err := time.ParseDuration(s); err != nil || d <= 0 {

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +22,7 @@ type reportOptions struct {
 	*streams
 	since string
 	json  bool
+	html  string
 }
 
 func newReport(s *streams) *cobra.Command {
@@ -31,6 +34,8 @@ func newReport(s *streams) *cobra.Command {
 	}
 	c.Flags().StringVar(&o.since, "since", "12h", "how far back: `so long` (12h), or a time (2026-12-01, 2026-12-01T22:00:00Z)")
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().StringVar(&o.html, "html", "", "write one HTML `file` with a picture of who worked when; - is stdout")
+	c.MarkFlagsMutuallyExclusive("json", "html")
 	return c
 }
 
@@ -53,6 +58,17 @@ type threadReport struct {
 	Outcome  string   `json:"outcome,omitempty"`
 	Moves    []move   `json:"moves"`
 	Engines  []string `json:"engines"` // that worked on it, in the order of their first run
+	Chain    []string `json:"chain"`   // those that may
+	Runs     []spell  `json:"runs"`    // that worked in this time
+}
+
+// spell is the time that one run worked.
+type spell struct {
+	Run    string    `json:"run"`
+	Engine string    `json:"engine"`
+	Status string    `json:"status"`
+	Began  time.Time `json:"began"`
+	Ended  time.Time `json:"ended"` // now, where it still works
 }
 
 // move is a run that failed, and what followed it.
@@ -98,10 +114,30 @@ func reportRun(ctx context.Context, o *reportOptions) error {
 		}
 		out.Threads = append(out.Threads, t)
 	}
-	if o.json {
+	switch {
+	case o.json:
 		return json.NewEncoder(o.out).Encode(out)
+	case o.html != "":
+		return o.page(out)
 	}
 	o.print(out)
+	return nil
+}
+
+// page writes the report as HTML. Titles are beginnings of prompts, so the file
+// is its user's alone.
+func (o *reportOptions) page(r report) error {
+	if o.html == "-" {
+		return r.html(o.out, time.Local)
+	}
+	var b bytes.Buffer
+	if err := r.html(&b, time.Local); err != nil {
+		return err
+	}
+	if err := os.WriteFile(o.html, b.Bytes(), 0o600); err != nil {
+		return &UserError{Msg: fmt.Sprintf("the report could not be written: %v", err), Hint: "name a file in a folder that is there", Code: exitFailed}
+	}
+	fmt.Fprintf(o.out, "wrote %s\n", tilde(o.html, o.environ))
 	return nil
 }
 
@@ -120,7 +156,10 @@ func (o *reportOptions) from(now time.Time) (time.Time, error) {
 
 // about is what became of a thread between two times.
 func about(th store.Thread, messages []store.Message, runs []run.State, since, now time.Time) threadReport {
-	t := threadReport{Thread: string(th.ID), Title: th.Title, Dir: th.Dir, Moves: []move{}, Engines: []string{}}
+	t := threadReport{Thread: string(th.ID), Title: th.Title, Dir: th.Dir, Moves: []move{}, Engines: []string{}, Chain: []string{}, Runs: []spell{}}
+	for _, e := range th.Chain {
+		t.Chain = append(t.Chain, e.String())
+	}
 	for _, m := range messages {
 		if !m.Settled.IsZero() && m.Settled.Before(since) {
 			continue
@@ -141,6 +180,13 @@ func about(th store.Thread, messages []store.Message, runs []run.State, since, n
 		}
 		if e := r.Engine.String(); !slices.Contains(t.Engines, e) {
 			t.Engines = append(t.Engines, e)
+		}
+		if !r.Began.IsZero() {
+			s := spell{Run: string(r.ID), Engine: r.Engine.String(), Status: r.Phase.String(), Began: r.Began.UTC(), Ended: r.Ended.UTC()}
+			if r.Ended.IsZero() {
+				s.Ended = now.UTC()
+			}
+			t.Runs = append(t.Runs, s)
 		}
 		if r.Phase != run.Failed || r.Failure == nil {
 			continue

@@ -131,6 +131,9 @@ func (o *opened) body(body gjson.Result, depth int) (message string) {
 			}
 		}
 		o.stamps(e)
+		if strings.Contains(e.Get("details.#.violations.#.quotaId|@flatten").Raw, "PerDay") && o.code != "MODEL_CAPACITY_EXHAUSTED" {
+			o.code, o.window = "QUOTA_EXHAUSTED", "daily" // a day's quota goes by the same status as a minute's
+		}
 		for _, path := range said {
 			if v := e.Get(path); v.Type == gjson.String && v.Str != "" && len(words) == 0 {
 				words = append(words, o.unfold(v.Str, depth+1))

@@ -112,7 +112,7 @@ var loose = []clue{
 	{regexp.MustCompile(`missing environment variable|\bnot (?:signed|logged) in|sign in\b|signed out|log ?in (?:again|expired)|login expired|run /login|please (?:log|sign) ?in|api key|no auth|auth(?:entication)? (?:method|type|is|failed|error|information|required)|failed to authenticate|credentials|unauthenticated|unauthorized|401 |oauth|access token|refresh token|security token|signature expired|token (?:has )?expired|denied access|access denied|not eligible|ineligible|verify your account|region,? or territory|organization has (?:been )?disabled|no longer a member|subscription access|session (?:has )?expired`), Auth},
 	{regexp.MustCompile(`\bmodel\b.{0,80}(?:not found|does not exist|not supported|not available|deprecated|retired|no access)|unknown model|invalid model|^model: |no such model|model not found|issue with the selected model`), Model},
 	{regexp.MustCompile(`overloaded|high (?:traffic|demand)|no capacity|at capacity|out of capacity|capacity (?:constraints|error)|internal (?:server )?error|service unavailable|temporarily unavailable|bad gateway|gateway time|execution terminated due to error|error code: 5\d\d|error occurred while processing your request|\b50[0-4] |\b529\b|request budget exhausted|server had an error|(?:model|service) is (?:temporarily )?(?:unavailable|down)`), Server},
-	{regexp.MustCompile(`fetch failed|routing discovery failed|failed to fetch|network (?:issue|error|is|connection)|waiting for network|connection (?:refused|reset|failed|error|closed|aborted|lost|timed)|connect error|econn|enotfound|etimedout|epipe|ehostunreach|enetunreach|eai again|name resolution|dns error|resolve host|no such host|socket hang up|other side closed|x509|certificate|\bssl\b|\btls\b|timed? ?out|no route to host|unreachable|stream (?:closed|disconnected|ended)|error sending request|unable to connect|failed to connect|internet connection|offline|access blocked by cloudflare|premature close|unexpected eof`), Transport},
+	{regexp.MustCompile(`fetch failed|routing discovery failed|failed to fetch|network (?:issue|error|is|connection)|waiting for network|connection (?:refused|reset|failed|error|closed|aborted|lost|timed)|connect error|econn|enotfound|etimedout|epipe|ehostunreach|enetunreach|eai again|name resolution|dns error|resolve host|no such host|socket hang up|other side closed|x509|certificate|\bcert\b|self.signed|connectionerror|max retries exceeded with url|\bssl\b|\btls\b|timed? ?out|no route to host|unreachable|stream (?:closed|disconnected|ended)|error sending request|unable to connect|failed to connect|internet connection|offline|access blocked by cloudflare|premature close|unexpected eof`), Transport},
 }
 
 var (
@@ -120,11 +120,11 @@ var (
 	// limit itself ("5-hour limit reached"); which limit it is stands between.
 	ofReader = regexp.MustCompile(`(?:you(?:'ve| have)?|your (?:account|org|organization|team|plan|workspace) has|accounts have|request(?:s)? (?:has |have )?) ?(?:already |just )?(?:hit|reached|exceeded|exhausted|used up|used all(?: of)?|run out of) (?:your|the|all|all your|their|its|this)((?: [\w.'()/-]+){0,5}?) ?(?:limits?|quota|allowances?|capacity|requests|usage)\b`)
 	ofLimit  = regexp.MustCompile(`((?:[\w.'()-]+ ){0,4})(?:limits?|quota|allowance|capacity|usage) (?:of [\w -]{1,20} |for [\w .-]{1,30} )?(?:(?:has|have) (?:already )?been |was |is |already )?(?:reached|hit|exceeded|exhausted|used up|depleted)`)
-	inShort  = regexp.MustCompile(`^\W*(?:usage|session|weekly|5-hour) limit · resets|out of (?:extra |free )?usage|\bno (?:remaining )?quota|límite de uso|cooling down|usage limit now resets more than|limit reached again|continuing automatically at|exhausted (?:your|their) [\w ]{0,30}(?:quota|capacity)|increase your quota limit|exceeded your (?:current )?quota`)
+	inShort  = regexp.MustCompile(`^\W*(?:usage|session|weekly|5-hour) limit · resets|out of (?:extra |free )?usage|\bno (?:remaining )?quota|límite de uso|cooling down|usage limit now resets more than|exceeded your (?:copilot )?token usage|limit reached again|continuing automatically at|exhausted (?:your|their) [\w ]{0,30}(?:quota|capacity)|increase your quota limit|exceeded your (?:current )?quota`)
 
 	// others are limits that are none of an engine's: of disks and registries,
 	// of retries and contexts.
-	others = regexp.MustCompile(`\b(?:pull|disk|storage|retry|retries|thread|threads|file|files|watchers?|export|publish|upload|download|push|build|context|tokens?|character|line|memory|cpu|gpu|connection|concurrent|concurrency|recursion|depth|time|size|turns?|step|steps|iteration|loop|stack|heap|max\w*|maximum|minimum|email|sms|row|rows|page|instance|seat|project|recursion|nesting|rate|burst|speed|attempt|attempts|system|inode|query|job|pod|container)\b`)
+	others = regexp.MustCompile(`\b(?:pull|disk|storage|retry|retries|thread|threads|file|files|watchers?|export|publish|upload|download|push|build|context|tokens?|character|line|memory|cpu|gpu|connection|concurrent|concurrency|recursion|depth|time|size|turns?|step|steps|iteration|loop|stack|heap|maximum|minimum|email|sms|row|rows|page|instance|seat|project|recursion|nesting|rate|burst|speed|attempt|attempts|system|inode|query|job|pod|container)\b`)
 	// windowedRate is a rate over so long a time that it is a usage window.
 	windowedRate = regexp.MustCompile(`\b(?:weekly|daily|monthly|hourly|\d+[- ]hour) rate\b`)
 )
@@ -148,7 +148,11 @@ func spent(words string) bool {
 // share a channel with an engine's.
 var foreign = regexp.MustCompile(`^\W*(?:(?:curl|wget|npm|npx|pnpm|yarn|pip|uv|cargo|git|fatal|remote|docker|ssh|scp|rsync|psql|make|gcc|go|node|bash|sh|zsh|gh|brew|apt|kubectl|terraform|toomanyrequests|telemetry|tip|hint)\b(?: \S+)?(?: err!?)?[:!]|` +
 	`mcp\b|(?:ok|pass|fail|---) |\d+ (?:passed|failed)|(?:tests?|test suites|test files):? +\d)|\btests?: +\d+ (?:passed|failed)|\bpull rate limit|` +
-	`^\+ ?\S+.*[{}();]|^@@ |^diff |statusline|telemetry upload|design login|mcp (?:server|oauth|tool)|auto-?update`)
+	`^\W*[\w ]{0,20}limits?(?: reached)?: \d|^\+ ?\S+.*[{}();]|^@@ |^diff |statusline|telemetry upload|design login|mcp (?:server|oauth|tool)|auto-?update`)
+
+// vendors are who an engine's call is made to. A program that prints of a dead
+// route among its output may as well mean its own database.
+var vendors = regexp.MustCompile(`\bapi\b|internet|anthropic|openai|google|claude|codex|gemini|copilot|\bstream\b|request timed out`)
 
 // logLine is a line of a log or of a search: a time or a place stands before its words.
 var logLine = regexp.MustCompile(`^\W*(?:\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|\w+/\S*:\d+|\S+\.(?:go|py|ts|js|rs|md|log|txt|java|rb|sh):|\[\w+\] |\|)`)
@@ -163,4 +167,4 @@ func opens(words string) bool {
 
 var opening = regexp.MustCompile(`^(?:(?:[\w ]{0,24}error(?: running [\w ]{1,40})?|agent execution terminated due to error|automatic continue stopped|stream [\w ]{1,40}|failed to authenticate|sorry|warning|info|notice|please run /login)(?: \d{3}[\w ]*| \([^)]*\))?(?:[:.,]| ·| \(|$)|` +
 	`(?:api|llm|model|http) |you(?:'|’)?(?:ve| have|re| are)\b|your |tu |(?:claude|codex|gemini|copilot|chatgpt|opus|sonnet|haiku|fable|session|weekly|daily|monthly|hourly|usage|spend|rate|free|\d+[- ]?h(?:ou)?r|hour|individual|baseline|allocated|qwen|too many|resource|quota|limit)\b|` +
-	`not (?:logged|signed) in|login expired|prompt |the (?:input|model|usage|request|server)|this (?:request|model|organization)|request |unable to |connection |our servers|we're |we are |server |repeated |an? |heads up|approaching |access |all (?:available )?(?:accounts|credentials)|trying |retrying |reconnecting|execution |current |error|→|⚠)`)
+	`not (?:logged|signed) in|login expired|credit balance|invalid api key|oauth |there's an issue |prompt |the (?:input|model|usage|request|server)|this (?:request|model|organization)|request |unable to |connection |our servers|we're |we are |server |repeated |an? |heads up|approaching |access |all (?:available )?(?:accounts|credentials)|trying |retrying |reconnecting|execution |current |error|→|⚠)`)

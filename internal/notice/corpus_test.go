@@ -32,9 +32,11 @@ type row struct {
 	Ambiguous bool `json:"ambiguous"`
 }
 
-func corpus(tb testing.TB) (rows []row) {
+func corpus(tb testing.TB) []row { return rowsOf(tb, "testdata/corpus.jsonl", 300) }
+
+func rowsOf(tb testing.TB, path string, least int) (rows []row) {
 	tb.Helper()
-	f, err := os.Open("testdata/corpus.jsonl")
+	f, err := os.Open(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func corpus(tb testing.TB) (rows []row) {
 		}
 		rows = append(rows, r)
 	}
-	if len(rows) < 300 {
+	if len(rows) < least {
 		tb.Fatalf("only %d rows", len(rows))
 	}
 	return rows
@@ -127,4 +129,19 @@ func TestCorpus(t *testing.T) {
 		t.Logf("%-32s %3d of %3d", k, scores[k].right, scores[k].of)
 	}
 	t.Logf("%-32s %3d of %3d (those that only the distance tells are left unsaid)", "window", windows.right, windows.of)
+}
+
+// TestVariants holds it to wordings of the same families that nobody collected:
+// other zones, other clocks, other programs, and texts that only quote a notice.
+func TestVariants(t *testing.T) {
+	for _, r := range rowsOf(t, "testdata/variants.jsonl", 100) {
+		n := r.read(t)
+		r.Ambiguous = true // their origin is not said
+		if c := n.Class.String(); c != r.Expect.Class && slices.Contains(r.Expect.Accept, c) {
+			r.Expect.Terminal = n.Terminal()
+		}
+		if wrong := r.wrong(n); len(wrong) > 0 {
+			t.Errorf("P7 A2 A3 A4 %s: %s\n  %.300q", r.ID, strings.Join(wrong, "; "), r.Text)
+		}
+	}
 }

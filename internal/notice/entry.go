@@ -35,6 +35,9 @@ func From(channel, text string, at time.Time) Notice {
 		}
 	}
 	n := Read(Call{Text: text}, at)
+	if channel == "stdout_text" && n.Class == Transport && n.Basis == ByWords && !vendors.MatchString(comparable(plain(text))) {
+		return none
+	}
 	if n.Window == "" && n.Class == Limit && n.Reset.Known() {
 		n.Window = ahead(n, at)
 	}

@@ -48,6 +48,8 @@ func plain(text string) string {
 			put('\'')
 		case r == '∙', r == '•', r == '·', r == '—', r == '–', r == '−':
 			put('·')
+		case r == '\u2010', r == '\u2011':
+			put('-')
 		case r == '…':
 			put('.')
 		case r == unicode.ReplacementChar, unicode.IsSpace(r), unicode.IsControl(r), unicode.Is(unicode.So, r), unicode.Is(unicode.Cf, r):

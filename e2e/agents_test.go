@@ -134,4 +134,15 @@ func TestAgents(t *testing.T) {
 			t.Errorf("the prompt was sent %d times", n)
 		}
 	})
+	t.Run("F67 a stop ends gemini while its model is silent", func(t *testing.T) {
+		b := agentBed(t, fakeapi.Script{Google: fakeapi.Steps(fakeapi.Hang{})})
+		b.server = true
+		id := strings.TrimSpace(b.want(0, "run", "--detach", "-e", "gemini", prompt).out)
+		if _, err := b.vendors.Wait(t.Context(), func(r fakeapi.Request) bool { return r.Vendor == fakeapi.Google && r.Main }); err != nil {
+			t.Fatal(err)
+		}
+		b.want(0, "stop", id)
+		b.quiet()
+		b.want(0, "server", "stop")
+	})
 }

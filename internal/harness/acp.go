@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,11 +38,18 @@ func (s speaker) Home(a paceline.Account, env Environment) string { return s.age
 
 // Probe cannot ask anybody: the protocol tells who is signed in only when a
 // conversation is opened. Whose money it spends is what was declared.
-func (s speaker) Probe(_ context.Context, _ paceline.Account, env Environment) (Probed, error) {
-	if _, err := s.Find(env); err != nil {
-		return Probed{Note: "it is not installed: " + s.agent.install}, err
+func (s speaker) Probe(_ context.Context, a paceline.Account, env Environment) (Probed, error) {
+	_, err := s.Find(env)
+	if words := strings.Fields(a.Command); s.agent.name == own && len(words) > 0 && !strings.Contains(words[0], "/") {
+		_, err = lookPath(words[0], env)
 	}
-	return Probed{SignedIn: true}, nil
+	switch {
+	case err != nil:
+		return Probed{Note: "it is not installed: " + s.agent.install}, err
+	case a.Posture == paceline.PostureUnknown:
+		return Probed{SignedIn: true, Note: "nobody said whose money it spends: give its account a posture"}, nil
+	}
+	return Probed{SignedIn: true, Posture: a.Posture}, nil
 }
 
 // Fresh opens a conversation in a new process: agents refuse that to nobody who

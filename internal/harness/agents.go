@@ -64,8 +64,11 @@ var agents = []agent{
 		name: "codex-acp", vendor: "openai", argv: []string{"codex-acp"}, install: "npm install -g @agentclientprotocol/codex-acp, then run `codex login`",
 		key: "OPENAI_API_KEY", route: "https://chatgpt.com", asks: "read-only", plan: "read-only", homes: []string{".codex"}, keeps: true,
 	},
-	{name: "acp", install: "its account's command says how it is started"},
+	{name: own, install: "its account's command says how it is started"},
 }
+
+// own is the harness of agents that a user brings.
+const own = "acp"
 
 // home is the folder that the agent's program writes to.
 func (a agent) home(acct paceline.Account, env Environment) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,15 +18,20 @@ import (
 var projectFiles = []string{
 	".claude/settings.json", ".claude/settings.local.json", ".mcp.json",
 	".codex/config.toml", ".codex/hooks.json",
+	".gemini/settings.json", ".gemini/.env", ".qwen/settings.json", ".qwen/.env", ".grok/settings.json", ".kimi/config.toml",
+	"opencode.json", "opencode.jsonc", ".github/mcp.json", ".copilot/mcp-config.json",
 }
+
+// projectFolders hold such files by any name: opencode runs each plugin and
+// tool that lies there.
+var projectFolders = []string{".opencode", ".gemini/extensions", ".gemini/hooks"}
 
 // Project lists the files of a tree that a program started in dir would act on,
 // relative to the tree, with a digest of their contents; "" where there is none.
 func Project(dir, tree string) (files []string, digest string) {
 	sum := sha256.New()
 	for _, d := range upTo(dir, tree) {
-		for _, name := range projectFiles {
-			path := filepath.Join(d, name)
+		for _, path := range actedOn(d) {
 			f, err := os.Open(path)
 			if err != nil {
 				continue
@@ -46,6 +52,27 @@ func Project(dir, tree string) (files []string, digest string) {
 		return nil, ""
 	}
 	return files, hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// actedOn lists where such files of one folder lie, or would.
+func actedOn(dir string) (paths []string) {
+	for _, name := range projectFiles {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	for _, name := range projectFolders {
+		_ = filepath.WalkDir(filepath.Join(dir, name), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return fs.SkipDir // there is none
+			case d.Name() == "node_modules":
+				return fs.SkipDir // a program's own, put there by itself
+			case d.Type().IsRegular():
+				paths = append(paths, path)
+			}
+			return nil
+		})
+	}
+	return paths
 }
 
 // upTo lists dir and the folders above it, up to tree.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/supervisor"
 )
 
@@ -83,6 +84,11 @@ func (c *Conn) Trust(ctx context.Context, dir, tree, digest string) error {
 // Reconcile says of calls, by their items, whether they took effect.
 func (c *Conn) Reconcile(ctx context.Context, id paceline.ThreadID, took map[int64]bool) error {
 	return c.do(ctx, http.MethodPost, at(id, "reconcile"), found{Took: took}, nil)
+}
+
+// Seat asks something of a thread's seat.
+func (c *Conn) Seat(ctx context.Context, id paceline.ThreadID, w supervisor.Wish) (a run.Answer, err error) {
+	return a, c.do(ctx, http.MethodPost, at(id, "seat"), w, &a)
 }
 
 // Clear drops what is held against an engine.

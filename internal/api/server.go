@@ -47,6 +47,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("POST /v1/threads/{thread}/stop", s.stop)
 	mux.HandleFunc("POST /v1/threads/{thread}/requests/{request}", s.answer)
 	mux.HandleFunc("POST /v1/threads/{thread}/reconcile", s.reconcile)
+	mux.HandleFunc("POST /v1/threads/{thread}/seat", s.seat)
 	mux.HandleFunc("GET /v1/threads/{thread}/events", s.events)
 	mux.HandleFunc("POST /v1/trust", s.trust)
 	mux.HandleFunc("POST /v1/limits/clear", s.clear)
@@ -262,6 +263,26 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) {
 	}
 	s.Sup.Wake(id)
 	reply(w, struct{}{})
+}
+
+// seat answers a wish about a thread's seat. A message that waits may be what it
+// is about.
+func (s *Server) seat(w http.ResponseWriter, r *http.Request) {
+	id, ok := s.thread(w, r)
+	if !ok {
+		return
+	}
+	var wish supervisor.Wish
+	if err := json.NewDecoder(r.Body).Decode(&wish); err != nil {
+		refuse(w, http.StatusBadRequest, &supervisor.Refusal{Msg: "the request cannot be read", Code: 1})
+		return
+	}
+	a, err := s.Sup.Seat(r.Context(), id, wish)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, a)
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {

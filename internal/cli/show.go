@@ -165,6 +165,9 @@ func (o *showOptions) people(w threadWhole) {
 	}
 	fmt.Fprintf(o.out, "%s  %s\n%s, %s mode, chain %s, begun %s\n", th.ID, printable(th.Title),
 		tilde(th.Dir, o.environ), th.Mode, strings.Join(chain, " → "), when(th.Created, now))
+	if line := seatLine(th.Seat, w.Runs, now); line != "" {
+		fmt.Fprintln(o.out, line)
+	}
 	for _, m := range w.Messages {
 		fmt.Fprintf(o.out, "\n> %s\n", strings.ReplaceAll(printable(short(m.Text, 400)), "\n", "\n> "))
 		for _, r := range w.Runs {
@@ -190,6 +193,40 @@ func (o *showOptions) people(w threadWhole) {
 		}
 		fmt.Fprintln(o.out)
 	}
+}
+
+// seatLine says who holds a thread's seat, and what its user asked of it; "" is
+// nobody yet (Z40).
+func seatLine(s run.Seat, runs []run.State, now time.Time) string {
+	var held paceline.Engine
+	var aside []string
+	for _, r := range runs {
+		if r.Sent {
+			held = r.Engine
+		}
+	}
+	for _, r := range runs {
+		if e := r.Engine.String(); r.Sent && r.Engine != held && !slices.Contains(aside, e) {
+			aside = append(aside, e)
+		}
+	}
+	if !held.Valid() && s == (run.Seat{}) {
+		return ""
+	}
+	line := fmt.Sprintf("seat: %s gen %d", held, run.Generation(runs))
+	if !held.Valid() {
+		line = "seat: nobody yet"
+	}
+	if len(aside) > 0 {
+		line += ", set aside: " + strings.Join(aside, ", ")
+	}
+	if n := s.Next; n != nil {
+		line += fmt.Sprintf("; the next message goes to %s", n.Engine)
+	}
+	if !s.Parked.IsZero() {
+		line += "; parked " + when(s.Parked, now) + " until it gets a message"
+	}
+	return line
 }
 
 // after says how long a run took and why it failed.

@@ -15,6 +15,7 @@ import (
 	"github.com/paceline/paceline/internal/daemon"
 	"github.com/paceline/paceline/internal/harness"
 	"github.com/paceline/paceline/internal/place"
+	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
 )
 
@@ -39,6 +40,7 @@ type status struct {
 	Engines []engineStatus       `json:"engines"`
 	Limits  []limitStatus        `json:"limits"`
 	Open    []openStatus         `json:"open"`
+	Seats   []seatStatus         `json:"seats"`
 	Unknown []store.UnknownFrame `json:"unknown_frames"`
 	Effects map[string]int       `json:"unknown_effects,omitempty"`
 }
@@ -78,6 +80,16 @@ type openStatus struct {
 	Silent *float64 `json:"silent_s,omitempty"`
 }
 
+// seatStatus is a seat of which its user asked something that is still to be
+// done, or that he parked.
+type seatStatus struct {
+	Thread     paceline.ThreadID `json:"thread"`
+	Engine     string            `json:"engine,omitempty"` // who holds it
+	Generation int               `json:"generation"`
+	run.Seat
+	line string
+}
+
 func statusRun(ctx context.Context, o *statusOptions) error {
 	dir, err := absolute(".")
 	if err != nil {
@@ -92,7 +104,7 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 		return err
 	}
 	var accounts []store.AccountRow
-	out := status{Engines: []engineStatus{}, Limits: []limitStatus{}, Open: []openStatus{}, Unknown: []store.UnknownFrame{}}
+	out := status{Engines: []engineStatus{}, Limits: []limitStatus{}, Open: []openStatus{}, Seats: []seatStatus{}, Unknown: []store.UnknownFrame{}}
 	st, err := daemon.ReadStore(ctx, state, o.environ)
 	switch {
 	case errors.Is(err, daemon.ErrNothing): // a machine on which nothing ran yet has engines too
@@ -151,6 +163,26 @@ func (o *statusOptions) recorded(ctx context.Context, st *store.Store, out *stat
 			row.Until, row.For, row.Source = &until, r.Wait.For.String(), r.Wait.Source.String()
 		}
 		out.Open = append(out.Open, row)
+	}
+	threads, err := st.Threads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, th := range threads {
+		if th.Archived || th.Seat.Next == nil && th.Seat.Parked.IsZero() {
+			continue
+		}
+		runs, err := st.Runs(ctx, th.ID)
+		if err != nil {
+			return nil, err
+		}
+		row := seatStatus{Thread: th.ID, Generation: run.Generation(runs), Seat: th.Seat, line: seatLine(th.Seat, runs, now)}
+		for _, r := range runs {
+			if r.Sent {
+				row.Engine = r.Engine.String()
+			}
+		}
+		out.Seats = append(out.Seats, row)
 	}
 	if out.Unknown, err = st.UnknownFrames(ctx); err != nil {
 		return nil, err
@@ -251,6 +283,9 @@ func (o *statusOptions) people(s status) error {
 			line += ", last heard of " + distance(r.Heard.Sub(now))
 		}
 		fmt.Fprintln(o.out, line)
+	}
+	for _, r := range s.Seats {
+		fmt.Fprintf(o.out, "%s: %s\n", r.Thread, r.line)
 	}
 	for _, u := range s.Unknown {
 		fmt.Fprintf(o.out, "%s %s sent %q, which this build does not know, %d times: such a run is never sent again\n", u.Harness, u.Version, u.Frame, u.Count)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/run"
 )
 
 // Thread is a durable conversation about one working tree.
@@ -25,7 +26,9 @@ type Thread struct {
 	Policy json.RawMessage `json:"policy,omitempty"`
 	// Env holds the variables that its children get, without those that are
 	// secret. It is the client's who was last here.
-	Env      []string  `json:"-"`
+	Env []string `json:"-"`
+	// Seat is what its user asked of its seat; its runs show the rest.
+	Seat     run.Seat  `json:"seat,omitzero"`
 	Archived bool      `json:"archived,omitempty"`
 	Created  time.Time `json:"created"`
 	Updated  time.Time `json:"updated"` // when a message last came in or was settled
@@ -49,7 +52,7 @@ func (t Thread) DecodePolicy(v any) error {
 	return nil
 }
 
-const threadColumns = `id, dir, tree, title, mode, chain, policy, archived, created_at, updated_at, env, host`
+const threadColumns = `id, dir, tree, title, mode, chain, policy, archived, created_at, updated_at, env, host, seat`
 
 func scanThread(row scanner) (Thread, error) {
 	var t Thread
@@ -57,19 +60,20 @@ func scanThread(row scanner) (Thread, error) {
 	var chain JSON[[]paceline.Engine]
 	var policy JSON[json.RawMessage]
 	var env JSON[[]string]
+	var seat JSON[run.Seat]
 	var created, updated Millis
-	err := row.Scan(&t.ID, &dir, &tree, &title, word{&t.Mode}, &chain, &policy, &t.Archived, &created, &updated, &env, &t.Host)
+	err := row.Scan(&t.ID, &dir, &tree, &title, word{&t.Mode}, &chain, &policy, &t.Archived, &created, &updated, &env, &t.Host, &seat)
 	t.Dir, t.Tree, t.Title = string(dir), string(tree), string(title)
-	t.Chain, t.Policy, t.Env, t.Created, t.Updated = chain.V, policy.V, env.V, created.Time, updated.Time
+	t.Chain, t.Policy, t.Env, t.Seat, t.Created, t.Updated = chain.V, policy.V, env.V, seat.V, created.Time, updated.Time
 	return t, err
 }
 
 // AddThread adds a thread of this host.
 func (t *Tx) AddThread(ctx context.Context, th Thread) error {
 	_, err := t.tx.ExecContext(ctx, `INSERT INTO threads (`+threadColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		th.ID, []byte(th.Dir), []byte(th.Tree), []byte(th.Title), th.Mode.String(), JSON[[]paceline.Engine]{th.Chain},
-		JSON[json.RawMessage]{th.Policy}, th.Archived, Millis{th.Created}, Millis{th.Updated}, JSON[[]string]{th.Env}, t.host)
+		JSON[json.RawMessage]{th.Policy}, th.Archived, Millis{th.Created}, Millis{th.Updated}, JSON[[]string]{th.Env}, t.host, JSON[run.Seat]{th.Seat})
 	if err != nil {
 		return fmt.Errorf("add thread %s: %w", th.ID, err)
 	}
@@ -80,6 +84,14 @@ func (t *Tx) AddThread(ctx context.Context, th Thread) error {
 func (t *Tx) SetThreadEnv(ctx context.Context, id paceline.ThreadID, env []string) error {
 	if _, err := t.tx.ExecContext(ctx, `UPDATE threads SET env = $1 WHERE id = $2`, JSON[[]string]{env}, id); err != nil {
 		return fmt.Errorf("keep the environment of %s: %w", id, err)
+	}
+	return nil
+}
+
+// SetSeat keeps what the user asked of a thread's seat.
+func (t *Tx) SetSeat(ctx context.Context, id paceline.ThreadID, seat run.Seat) error {
+	if _, err := t.tx.ExecContext(ctx, `UPDATE threads SET seat = $1 WHERE id = $2`, JSON[run.Seat]{seat}, id); err != nil {
+		return fmt.Errorf("keep the seat of %s: %w", id, err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		return err
 	}
 	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String()})
-	go o.ahead(context.WithoutCancel(ctx), r.Engine)
+	go o.ahead(context.WithoutCancel(ctx), r.Engine, o.seat.Chain(o.thread.Chain))
 	look := o.looking(ctx, h)
 	point("starting")
 	t, err := h.Open(ctx, l)
@@ -71,8 +71,8 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 
 // ahead asks who could take over, while the child starts. The engine that is
 // starting says itself who is signed in.
-func (o *owner) ahead(ctx context.Context, running paceline.Engine) {
-	for _, e := range o.thread.Chain {
+func (o *owner) ahead(ctx context.Context, running paceline.Engine, chain []paceline.Engine) {
+	for _, e := range chain {
 		if e != running {
 			o.candidate(ctx, e, true)
 		}

@@ -54,15 +54,16 @@ func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts
 	return f, err
 }
 
-// candidates looks at every entry of the thread's chain.
+// candidates looks at every engine that may serve the thread, in order.
 func (o *owner) candidates(ctx context.Context) ([]place.Candidate, error) {
 	limits, err := o.Store.Limits(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []place.Candidate
-	for _, e := range o.thread.Chain {
-		c := o.candidate(ctx, e, len(o.thread.Chain) > 1)
+	order := o.seat.Chain(o.thread.Chain)
+	for _, e := range order {
+		c := o.candidate(ctx, e, len(order) > 1)
 		c.Limit = held(limits, e)
 		out = append(out, c)
 	}

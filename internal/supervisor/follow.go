@@ -157,7 +157,7 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 		// The limit is certain before the turn has ended. Where no work was done
 		// and somebody else could serve, it is acted on at once: the program takes
 		// another tenth of a second to say its last word.
-		if e.Failure.Work == paceline.WorkNone && len(d.thread.Chain) > 1 {
+		if e.Failure.Work == paceline.WorkNone && len(d.seat.Chain(d.thread.Chain)) > 1 {
 			return &wire.Ending{Outcome: paceline.OutcomeFailed, Failure: *e.Failure}, nil
 		}
 	case wire.Ended:

@@ -25,6 +25,7 @@ type owner struct {
 	keys   harness.Environment // of metered accounts; nowhere else
 	thread store.Thread
 	policy config.Policy
+	seat   run.Seat           // what its user asked of it, as it was last read
 	parked paceline.MessageID // a message without a run that was announced to wait
 	dying  chan struct{}      // closed when the last run's tree is gone; nil when there is none
 }
@@ -33,6 +34,9 @@ type owner struct {
 func (o *owner) serve(ctx context.Context) error {
 	for {
 		r, m, err := o.open(ctx)
+		if err == nil {
+			err = o.look(ctx)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -40,6 +44,8 @@ func (o *owner) serve(ctx context.Context) error {
 			return nil
 		case o.Draining():
 			return ErrDraining
+		case (r == nil || r.Waiting()) && o.resting() != nil:
+			return o.resting()
 		case r == nil:
 			if err := o.place(ctx, *m); err != nil {
 				return err
@@ -108,7 +114,14 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 	}
 	o.parked = ""
 	d.Why = "it is the first in the chain that can serve"
+	var move run.Move
+	if o.seat.Next != nil {
+		move = *o.seat.Next
+	}
+	asked := move.Engine == ch.Engine && m.Kind == paceline.KindPrompt
 	switch {
+	case asked && !move.Home:
+		d.Why = "its user asked for a handover"
 	case !m.Opener && carry == run.Bare:
 		d.Why = "its conversation holds the thread"
 	case carry == run.Home:
@@ -116,9 +129,20 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 	case carry == run.History:
 		d.Why = "it does not hold the conversation; what was said goes along in a packet"
 	}
+	from := o.seater(ctx)
 	err = o.Store.InTx(ctx, func(tx *store.Tx) error {
 		if err := tx.AddRun(ctx, r); err != nil {
 			return err
+		}
+		if asked {
+			th, err := tx.Thread(ctx, o.thread.ID)
+			if err == nil {
+				o.seat = th.Seat.Took(move)
+				err = tx.SetSeat(ctx, o.thread.ID, o.seat)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return tx.AddDecision(ctx, o.thread.ID, d)
 	})
@@ -126,6 +150,13 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 		return err
 	}
 	o.decided(d)
+	if asked && !move.Home && carry == run.History {
+		o.Feed(Event{
+			Event: "rollover", At: time.Now(), Thread: o.thread.ID, Run: r.ID,
+			FromEngine: from.String(), ToEngine: ch.Engine.String(), Why: "its user asked for it",
+		})
+		o.announce(ctx, r.ID, fmt.Sprintf("Handed over from %s to %s, as its user asked; what was said goes along in a packet.", from, ch.Engine))
+	}
 	if carry == run.Home {
 		o.Feed(Event{Event: "home", At: time.Now(), Thread: o.thread.ID, Run: r.ID, Engine: ch.Engine.String()})
 		o.announce(ctx, r.ID, fmt.Sprintf("Back on %s, in the conversation that was set aside.", ch.Engine))
@@ -159,12 +190,15 @@ func after(chain []place.Candidate, x, y paceline.Engine) bool {
 // the next below it, with what was said before (F63).
 func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candidate) (place.Choice, run.Carry, error) {
 	ask := place.Ask{Now: time.Now(), Weaker: o.policy.Fallback.Weaker}
-	if m.Opener {
-		return place.Choose(chain, ask), run.Bare, nil
-	}
 	runs, err := o.Store.Runs(ctx, o.thread.ID)
 	if err != nil {
 		return place.Choice{}, run.Bare, err
+	}
+	if ch, carry, ok, err := o.moved(ctx, m, runs); ok || err != nil {
+		return ch, carry, err
+	}
+	if m.Opener {
+		return place.Choose(chain, ask), run.Bare, nil
 	}
 	held, ok := seated(runs)
 	seat := slices.IndexFunc(chain, func(c place.Candidate) bool { return ok && c.Engine == held.Engine })
@@ -204,6 +238,13 @@ func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candi
 func (o *owner) keeps(e paceline.Engine) bool {
 	h, ok := harness.Named(o.policy.Accounts[e.Account].Harness)
 	return !ok || harness.Keeps(h)
+}
+
+// seater is the engine that holds the seat; the zero value is none yet.
+func (o *owner) seater(ctx context.Context) paceline.Engine {
+	runs, _ := o.Store.Runs(ctx, o.thread.ID)
+	r, _ := seated(runs)
+	return r.Engine
 }
 
 // seated is the run whose conversation holds the thread: the last that was sent

@@ -87,6 +87,9 @@ func (s *Supervisor) serve(ctx context.Context, id paceline.ThreadID, v *service
 		delete(s.serving.threads, id)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrDraining) {
 			s.serving.trouble[id] = err
+		}
+		var parked *Refusal
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrDraining) && !errors.As(err, &parked) {
 			s.Log.LogAttrs(ctx, slog.LevelError, "cannot serve", slog.String(logkey.Thread, string(id)), slog.Any(logkey.Error, err))
 		}
 		if len(s.serving.threads) == 0 {

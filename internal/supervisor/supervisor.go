@@ -101,6 +101,9 @@ func (s *Supervisor) Accept(ctx context.Context, th *store.Thread, m paceline.Me
 			return nil, err
 		}
 		_, added, err := tx.AddMessage(ctx, m)
+		if err == nil && added {
+			err = unpark(ctx, tx, th.ID)
+		}
 		if err != nil || !added {
 			return nil, err
 		}
@@ -136,18 +139,24 @@ func (s *Supervisor) owner(ctx context.Context, id paceline.ThreadID) (o *owner,
 		return nil, nil, err
 	}
 	o = &owner{Supervisor: s}
-	if o.thread, err = s.Store.Thread(ctx, id); err == nil {
-		err = s.Store.Mine(o.thread)
-	}
-	if err == nil {
-		err = o.thread.DecodePolicy(&o.policy)
-	}
-	o.Env, o.keys = s.clients.of(o.thread, s.Options)
-	if err != nil {
+	if err = o.read(ctx, id); err != nil {
 		free()
 		return nil, nil, err
 	}
 	return o, free, nil
+}
+
+// read reads what the thread was begun with.
+func (o *owner) read(ctx context.Context, id paceline.ThreadID) (err error) {
+	if o.thread, err = o.Store.Thread(ctx, id); err == nil {
+		err = o.Store.Mine(o.thread)
+	}
+	if err == nil {
+		err = o.thread.DecodePolicy(&o.policy)
+	}
+	o.seat = o.thread.Seat
+	o.Env, o.keys = o.clients.of(o.thread, o.Options)
+	return err
 }
 
 // own takes the thread's lock. A killed process loses it with its life.

@@ -23,8 +23,8 @@ const (
 
 // wait sleeps until the run's wait is over, and goes on.
 func (o *owner) wait(ctx context.Context, r run.State) error {
-	err := o.sleep(ctx, r.Wait.Until, func() bool { return limited(r) && o.lifted(ctx, r.Wait.For) })
-	if err != nil {
+	err := o.sleep(ctx, r.Wait.Until, func() bool { return o.rests(ctx) || limited(r) && o.lifted(ctx, r.Wait.For) })
+	if err != nil || !o.seat.Parked.IsZero() {
 		return err
 	}
 	chain, err := o.candidates(ctx)
@@ -152,6 +152,9 @@ func (o *owner) park(ctx context.Context, m store.Message, at time.Time, source 
 		o.decided(d)
 	}
 	return o.sleep(ctx, at.Add(100*time.Millisecond), func() bool {
+		if o.asked(ctx) {
+			return true
+		}
 		chain, err := o.candidates(ctx)
 		now, _ := returns(chain, m.Message)
 		return err == nil && !now.Equal(at) // moved, or nobody is limited any more

@@ -40,6 +40,17 @@ var records = []proof{
 		want(t, ds)(b.Decisions(t.Context(), "t-1"))
 		want(t, []run.Decision{ds[1], ds[3]})(b.RunDecisions(t.Context(), "r-1"))
 	}},
+	{"Z52 what was asked of a seat is kept with its thread, and of no other", func(t *testing.T, b bench) {
+		b.thread(t, "t-1", "m-1")
+		b.thread(t, "t-2", "m-2")
+		codex := paceline.Engine{Account: "codex", Model: "m"}
+		seat := run.Seat{Base: codex, Next: &run.Move{Engine: codex, Home: true, At: at}, Parked: at}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.SetSeat(ctx, "t-1", seat) })
+		one, err := b.Thread(t.Context(), "t-1")
+		want(t, seat)(one.Seat, err)
+		two, err := b.Thread(t.Context(), "t-2")
+		want(t, run.Seat{})(two.Seat, err)
+	}},
 	{"Items count from one in each thread, in the order in which they were added", func(t *testing.T, b bench) {
 		b.thread(t, "t-1", "m-1")
 		b.thread(t, "t-2", "m-2")

@@ -74,7 +74,7 @@ func TestWait(t *testing.T) {
 			}
 		})
 	}
-	t.Run("A24 the server is killed in its sleep: the next one wakes in time, once", func(t *testing.T) {
+	t.Run("A24 bug-37 the server is killed in its sleep: the next one wakes in time, once", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(in(6), fakeapi.Text{Text: "Awake."})})
 		b.waits = true
 		id := strings.TrimSpace(b.want(0, "run", "--detach", "-e", "claude", prompt).out)
@@ -92,7 +92,7 @@ func TestWait(t *testing.T) {
 		}
 		b.once(prompt, 1, 0)
 	})
-	t.Run("A7 a run that starts where all are limited waits at once; clearing the limit lets it go on", func(t *testing.T) {
+	t.Run("A7 bug-38 a run that starts where all are limited waits at once; clearing the limit lets it go on", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(in(3600), fakeapi.Text{Text: "Let in."})})
 		b.want(3, "run", "-e", "claude", prompt)
 		b.waits = true
@@ -104,7 +104,7 @@ func TestWait(t *testing.T) {
 		}
 		has(t, b.want(0, "limits").out, "claude is limited (usage_limit): lifts", "stated")
 		b.want(2, "limits", "clear", "codex")
-		b.want(0, "limits", "clear", "claude")
+		has(t, b.want(0, "limits", "clear", "claude", "--json").out, `{"cleared":"claude"}`)
 		if r := wait(); r.code != 0 || !strings.Contains(r.out, "Let in.") {
 			t.Errorf("%s", r)
 		}

@@ -28,11 +28,13 @@ func newLimits(s *streams) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return limitsRun(c.Context(), o) },
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON, one limit a line")
-	c.AddCommand(&cobra.Command{
+	drop := &cobra.Command{
 		Use: "clear ENGINE", Short: "Drop what is held against an engine; whoever waits for it goes on",
 		Args: args(cobra.ExactArgs(1), "name the engine as `paceline limits` does"),
 		RunE: func(c *cobra.Command, a []string) error { return limitsClear(c.Context(), o, a[0]) },
-	})
+	}
+	drop.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.AddCommand(drop)
 	return c
 }
 
@@ -113,7 +115,10 @@ func limitsClear(ctx context.Context, o *limitsOptions, engine string) error {
 			return err
 		}
 		err = c.ask(ctx, func(c *api.Conn) error { return c.Clear(ctx, l.Engine) })
-		return errors.Join(err, c.close())
+		if err = errors.Join(err, c.close()); err == nil && o.json {
+			err = json.NewEncoder(o.out).Encode(map[string]string{"cleared": engine})
+		}
+		return err
 	}
 	hint := "nothing is held against any engine"
 	if len(names) > 0 {

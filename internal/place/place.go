@@ -123,10 +123,22 @@ func dearer(from, to paceline.Posture) bool {
 	return to != from && to != paceline.PostureLocal
 }
 
+// prose is added to a reset that was read from words: they drop the seconds.
+const prose = time.Minute
+
+// Lifts is when a limit with this reset holds no more. A reset that is not
+// known gives the zero value.
+func Lifts(r paceline.Reset) time.Time {
+	if r.Source == paceline.ResetDerived && r.Known() {
+		return r.At.Add(prose)
+	}
+	return r.At
+}
+
 // Held reports whether l still holds at now. A limit without a reset holds
 // until somebody clears it or a probe succeeds.
 func Held(l *paceline.Limit, now time.Time) bool {
-	return l != nil && (!l.Reset.Known() || now.Before(l.Reset.At))
+	return l != nil && (!l.Reset.Known() || now.Before(Lifts(l.Reset)))
 }
 
 // Until says when a limit lifts, as a reason gives it.

@@ -27,6 +27,7 @@ func TestChoose(t *testing.T) {
 			c.Limit = &paceline.Limit{Engine: c.Engine, Reset: paceline.Reset{At: at, Source: paceline.ResetStated}}
 		}
 	}
+	words := func(c *Candidate) { c.Limit.Reset.Source = paceline.ResetDerived }
 	weaker := func(c *Candidate) { c.Containment.Weaker = "no cage" }
 	first := c("a")
 	for _, tt := range []struct {
@@ -39,6 +40,8 @@ func TestChoose(t *testing.T) {
 		{"the first that can serve", []Candidate{c("a"), c("b")}, Ask{}, "a", map[string]string{"b": "comes after a"}},
 		{"a limited one is passed over until its reset", []Candidate{c("a", limited(now.Add(time.Hour))), c("b")}, Ask{}, "b", map[string]string{"a": "limited until 2026-12-01T03:00:00Z (stated)"}},
 		{"a lifted limit holds nothing", []Candidate{c("a", limited(now)), c("b")}, Ask{}, "a", nil},
+		{"a reset that was read from words holds a minute more", []Candidate{c("a", limited(now.Add(-59*time.Second)), words), c("b")}, Ask{}, "b", map[string]string{"a": "limited until"}},
+		{"and no longer", []Candidate{c("a", limited(now.Add(-time.Minute)), words), c("b")}, Ask{}, "a", nil},
 		{"a limit without a reset holds", []Candidate{c("a", limited(time.Time{})), c("b")}, Ask{}, "b", map[string]string{"a": "did not say until when"}},
 		{"Z20 an unready one says why", []Candidate{c("a", func(c *Candidate) { c.Unready = "it is signed out" }), c("b")}, Ask{}, "b", map[string]string{"a": "it is signed out"}},
 		{"F11 a hop goes down, never up", []Candidate{c("a"), c("b"), c("c")}, Ask{After: ptr(c("b"))}, "c", map[string]string{"a": "at or above", "b": "at or above"}},

@@ -442,6 +442,25 @@ func TestTerminals(t *testing.T) {
 			t.Error(s.Work)
 		}
 	})
+	t.Run("A25 an engine that was not reached is said to be back at its first word, once", func(t *testing.T) {
+		s, f := base()
+		f.Earlier = append(f.Earlier, State{ID: "r0", Engine: s.Engine, Phase: Failed, Failure: &paceline.Failure{Cause: paceline.CauseServer}})
+		s, first := Step(s, Worked{Work: paceline.WorkSome}, f)
+		_, then := Step(s, End{wire.Ending{Outcome: paceline.OutcomeCompleted}}, f)
+		if got := of[Announce](first); len(got) != 1 || got[0].Text != "claude is reachable again" || len(of[Announce](then)) != 0 {
+			t.Errorf("%+v, then %+v", first, then)
+		}
+	})
+	t.Run("A25 and at its end, where it said nothing before; after a limit nothing is said", func(t *testing.T) {
+		for cause, want := range map[paceline.Cause]int{paceline.CauseTransport: 1, paceline.CauseUsageLimit: 0} {
+			s, f := base()
+			f.Earlier = append(f.Earlier, State{ID: "r0", Engine: s.Engine, Phase: Failed, Failure: &paceline.Failure{Cause: cause}})
+			_, effects := Step(s, End{wire.Ending{Outcome: paceline.OutcomeCompleted}}, f)
+			if got := of[Announce](effects); len(got) != want {
+				t.Errorf("%s: %+v", cause, effects)
+			}
+		}
+	})
 	t.Run("P2 an answered message is settled, and its engine's limit lifted", func(t *testing.T) {
 		s, f := base()
 		s, effects := Step(s, End{wire.Ending{Outcome: paceline.OutcomeCompleted, Failure: paceline.Failure{Work: paceline.WorkSome}}}, f)

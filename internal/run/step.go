@@ -25,7 +25,7 @@ func Step(s State, e Event, f Facts) (State, []Effect) {
 		s.Phase = Running
 		return s, nil
 	case Worked:
-		return worked(s, e)
+		return worked(s, e, f)
 	case End:
 		if !s.Live() {
 			return s, nil // a duplicate terminal, or a late one (F61)
@@ -88,14 +88,28 @@ func send(s State, e Send) (State, []Effect) {
 // worked keeps the first evidence of work. Work once seen is never unseen; an
 // unknown frame can only turn none into unknown. A tool is a better witness than
 // the first word of an answer, and takes its place once.
-func worked(s State, e Worked) (State, []Effect) {
+func worked(s State, e Worked, f Facts) (State, []Effect) {
 	better := e.Work == paceline.WorkSome && e.Evidence.Frame == FrameTool && s.WorkedBy.Frame != FrameTool
 	switch {
 	case !s.Live(), e.Work == paceline.WorkNone, !better && (s.Work == paceline.WorkSome || s.Work == e.Work):
 		return s, nil
 	}
+	var back []Effect
+	if e.Work == paceline.WorkSome && s.Work != paceline.WorkSome {
+		back = reachable(s, f)
+	}
 	s.Work, s.WorkedBy = e.Work, e.Evidence
-	return s, nil
+	return s, back
+}
+
+// reachable announces that an engine answers again which could not be reached
+// with this message before.
+func reachable(s State, f Facts) []Effect {
+	last := lastOn(s.Engine, f)
+	if last == nil || last.Failure == nil || !routeFault(last.Failure.Cause) {
+		return nil
+	}
+	return []Effect{Announce{s.Engine.String() + " is reachable again"}}
 }
 
 // end is every ending of a live run: done, or failed with or without a claim.
@@ -104,13 +118,17 @@ func end(s State, end wire.Ending, event string, f Facts) (State, []Effect) {
 	s.Ended = f.Now
 	switch end.Outcome {
 	case paceline.OutcomeCompleted:
+		var back []Effect
+		if s.Work != paceline.WorkSome { // else it was said at the first word
+			back = reachable(s, f)
+		}
 		s.Phase, s.Work = Done, atLeast(s.Work, end.Failure.Work)
 		d.To, d.What = s.Phase, "done"
 		lifted := []Effect{Lift{s.Engine}}
 		if s.Engine.Model != "" {
 			lifted = append(lifted, Lift{paceline.Engine{Account: s.Engine.Account}}) // it is disproved for the whole account
 		}
-		return s, append(lifted, Settle{Status: Answered}, Decide{d})
+		return s, append(append(back, lifted...), Settle{Status: Answered}, Decide{d})
 	case paceline.OutcomeIncomplete:
 		if end.Failure.Cause == paceline.CauseUnknown {
 			end.Failure.Cause = paceline.CauseCrash

@@ -49,8 +49,6 @@ const (
 	soon = 10 * time.Second
 	// quickly is how often that is done before it is taken for something else.
 	quickly = 6
-	// prose is added to a reset that was read from words: they drop the seconds.
-	prose = time.Minute
 	// spread keeps those who wait for the same reset a little apart.
 	spread = 400 * time.Millisecond
 )
@@ -160,23 +158,25 @@ func soonest(s State, failure paceline.Failure, f Facts) Wait {
 	return best
 }
 
-// free is when an engine is asked after its reset: a moment later, and not at
-// the same instant as everybody else. n counts the limits in a row: a vendor
-// whose reset passes again and again without effect is asked less and less.
+// free is when an engine is asked after its reset. n counts the limits in a row:
+// a vendor whose reset passes again and again without effect is asked less and
+// less.
 func free(id paceline.RunID, r paceline.Reset, n int, now time.Time) time.Time {
-	if !r.At.After(now) { // it should be free, and is not
+	if !place.Lifts(r).After(now) { // it should be free, and is not
 		if n <= quickly {
 			return now.Add(soon)
 		}
 		return now.Add(outages[min(n-quickly, len(outages))-1])
 	}
+	return Back(string(id), r)
+}
+
+// Back is when the one who is named asks an engine again that comes back at this
+// reset: a moment later, and not at the same instant as everybody else.
+func Back(who string, r paceline.Reset) time.Time {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // never fails
-	at := r.At.Add(spread/4 + time.Duration(h.Sum32())%spread)
-	if r.Source == paceline.ResetDerived {
-		at = at.Add(prose)
-	}
-	return at
+	_, _ = h.Write([]byte(who)) // never fails
+	return place.Lifts(r).Add(spread/4 + time.Duration(h.Sum32())%spread)
 }
 
 // mayServe reports whether an engine other than the failed one could take the

@@ -79,6 +79,8 @@ func TestWaits(t *testing.T) {
 		{"A28 the eleventh: an hour", paceline.CauseOther, none, unread, []func(*State, *Facts){alone, again(11, paceline.CauseOther)}, time.Hour, "claude"},
 		{"A28 A30 the twelfth is the last", paceline.CauseCrash, none, unread, []func(*State, *Facts){alone, again(12, paceline.CauseCrash)}, 0, ""},
 		{"A29 a failure of another kind begins anew", paceline.CauseCrash, none, unread, []func(*State, *Facts){alone, again(7, paceline.CauseServer)}, time.Second, "claude"},
+		{"A29 bug-57 limits are no crashes: the crash after eleven of them is the first", paceline.CauseCrash, none, unread, []func(*State, *Facts){alone, again(12, limit)}, time.Second, "claude"},
+		{"A28 bug-59 a limit has no last attempt: the twelfth is waited for like the first", limit, none, stated(4 * time.Hour), []func(*State, *Facts){alone, again(12, limit)}, 4 * time.Hour, "claude"},
 		{"A sign-out is not waited for", paceline.CauseAuth, none, unread, []func(*State, *Facts){alone}, 0, ""},
 		{"Money does not come back by itself", paceline.CauseBilling, none, unread, []func(*State, *Facts){alone}, 0, ""},
 		{"An unknown model does not appear", paceline.CauseModel, none, unread, []func(*State, *Facts){alone}, 0, ""},

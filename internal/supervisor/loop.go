@@ -278,8 +278,8 @@ func (o *owner) unplaced(ctx context.Context, m store.Message, chain []place.Can
 	}(); out {
 		status = run.NeedSignIn
 	}
-	if at, source := returns(chain, m.Message); !at.IsZero() && status == run.Blocked {
-		return o.park(ctx, m, at, source, why, ch)
+	if r := returns(chain, m.Message); r.Known() && status == run.Blocked {
+		return o.park(ctx, m, r, why, ch)
 	}
 	end := run.Settle{Status: status, Text: "no engine can serve", Hint: why}
 	d := run.Decision{At: time.Now(), Event: "placed", What: "no engine can serve", Why: why, Out: ch.Out}

@@ -16,14 +16,24 @@ const (
 	// slice is how long is slept at once. Clocks step and machines are suspended:
 	// what counts is the time on the wall, so it is looked at again and again (A20).
 	slice = time.Second
-	// looked is how often a waiting thread looks whether the limit that it waits
-	// for was lifted by somebody else.
+	// looked is how often a waiting thread looks whether the limits that it waits
+	// for were moved or lifted by somebody else.
 	looked = 5 * time.Second
 )
 
 // wait sleeps until the run's wait is over, and goes on.
 func (o *owner) wait(ctx context.Context, r run.State) error {
-	err := o.sleep(ctx, r.Wait.Until, func() bool { return o.rests(ctx) || limited(r) && o.lifted(ctx, r.Wait.For) })
+	before, err := o.Store.Limits(ctx)
+	if err != nil {
+		return err
+	}
+	err = o.sleep(ctx, r.Wait.Until, func() bool {
+		if o.rests(ctx) {
+			return true
+		}
+		now, err := o.Store.Limits(ctx)
+		return err == nil && limited(r) && moved(before, now, r.Wait.For, o.seat.Chain(o.thread.Chain))
+	})
 	if err != nil || !o.seat.Parked.IsZero() {
 		return err
 	}
@@ -98,13 +108,22 @@ func (o *owner) sleep(ctx context.Context, until time.Time, early func() bool) e
 	}
 }
 
-// lifted reports whether nothing is held against an engine any more.
-func (o *owner) lifted(ctx context.Context, e paceline.Engine) bool {
-	limits, err := o.Store.Limits(ctx)
-	if err != nil {
-		return false
+// moved reports whether a wait for an engine is to be thought over, since what
+// was held before is not what is held now: its own limit went or has another
+// reset, or another engine of the chain was let go. A limit whose reset has
+// merely passed is not moved: its wait says when it is asked, a margin and a
+// growing patience later.
+func moved(before, now []paceline.Limit, e paceline.Engine, chain []paceline.Engine) bool {
+	was, is := held(before, e), held(now, e)
+	if is == nil || was != nil && !was.Reset.At.Equal(is.Reset.At) {
+		return true
 	}
-	return !place.Held(held(limits, e), time.Now())
+	for _, c := range chain {
+		if held(before, c) != nil && held(now, c) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // held is what is held against an engine: its own limit or its whole account's,
@@ -121,28 +140,29 @@ func held(limits []paceline.Limit, e paceline.Engine) (out *paceline.Limit) {
 	return out
 }
 
-// returns is when the first engine of a chain comes back that only a limit
-// keeps away, for a message that may wait until then.
-func returns(chain []place.Candidate, m paceline.Message) (at time.Time, source paceline.ResetSource) {
+// returns is the reset with which the first engine of a chain comes back that
+// only a limit keeps away, for a message that may wait until then.
+func returns(chain []place.Candidate, m paceline.Message) (r paceline.Reset) {
 	for _, c := range chain {
-		if c.Unready == "" && c.Limit != nil && c.Limit.Reset.Known() && (at.IsZero() || c.Limit.Reset.At.Before(at)) {
-			at, source = c.Limit.Reset.At, c.Limit.Reset.Source
+		if c.Unready == "" && c.Limit != nil && c.Limit.Reset.Known() && (!r.Known() || place.Lifts(c.Limit.Reset).Before(place.Lifts(r))) {
+			r = c.Limit.Reset
 		}
 	}
-	if m.Patience < 0 || m.Patience > 0 && at.Sub(m.At) > m.Patience {
-		return time.Time{}, source
+	if m.Patience < 0 || m.Patience > 0 && r.At.Sub(m.At) > m.Patience {
+		return paceline.Reset{}
 	}
-	return at, source
+	return r
 }
 
 // park holds a message that no engine can take now, until the first one is
 // back. Its row is open, which is all that a restart needs to know.
-func (o *owner) park(ctx context.Context, m store.Message, at time.Time, source paceline.ResetSource, why string, ch place.Choice) error {
+func (o *owner) park(ctx context.Context, m store.Message, r paceline.Reset, why string, ch place.Choice) error {
+	at := run.Back(string(m.ID), r)
 	if o.parked != m.ID {
 		o.parked = m.ID
-		d := run.Decision{At: time.Now(), Event: "placed", What: fmt.Sprintf("wait until %s (%s)", at.UTC().Format(time.RFC3339), source), Why: why, Out: ch.Out}
 		until := at.UTC()
-		told := Event{Event: "waiting", At: time.Now(), Thread: o.thread.ID, Until: &until, From: source.String(), Why: why}
+		d := run.Decision{At: time.Now(), Event: "placed", What: fmt.Sprintf("wait until %s (%s)", until.Format(time.RFC3339), r.Source), Why: why, Out: ch.Out}
+		told := Event{Event: "waiting", At: time.Now(), Thread: o.thread.ID, Until: &until, From: r.Source.String(), Why: why}
 		err := o.commit(ctx, func(tx *store.Tx) ([]Event, error) {
 			return []Event{told}, tx.AddDecision(ctx, o.thread.ID, d)
 		})
@@ -151,13 +171,12 @@ func (o *owner) park(ctx context.Context, m store.Message, at time.Time, source 
 		}
 		o.decided(d)
 	}
-	return o.sleep(ctx, at.Add(100*time.Millisecond), func() bool {
+	return o.sleep(ctx, at, func() bool {
 		if o.asked(ctx) {
 			return true
 		}
 		chain, err := o.candidates(ctx)
-		now, _ := returns(chain, m.Message)
-		return err == nil && !now.Equal(at) // moved, or nobody is limited any more
+		return err == nil && !returns(chain, m.Message).At.Equal(r.At) // moved, or nobody is limited any more
 	})
 }
 

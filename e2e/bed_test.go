@@ -268,16 +268,6 @@ func (b *bed) once(prompt string, claude, codex int) {
 	}
 }
 
-// variable is what the user's environment holds.
-func (b *bed) variable(name string) (value string) {
-	for _, kv := range b.env {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
-
 func (b *bed) path(name string) string { return filepath.Join(b.project, name) }
 
 func (b *bed) file(name string) string {

@@ -351,9 +351,14 @@ func TestServer(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Text{Text: "One."}, fakeapi.Text{Text: "Two."})})
 		b.want(0, "run", "-e", "claude", prompt)
 		id := b.thread()
-		body := fmt.Sprintf(`{"id":"m-forged","thread":%q,"text":"second","client":{"env":["PATH=%s","HOME=%s"],"attended":true},
+		// All of it: where the first program has ended by now, the next one needs it.
+		env, err := json.Marshal(b.env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := fmt.Sprintf(`{"id":"m-forged","thread":%q,"text":"second","client":{"env":%s,"attended":true},
 			"sender":"system","kind":"continuation","uuid":"chosen","opener":true,"claim":{"phase":"pending"},"generation":7,"run":"r-1"}`,
-			id, b.variable("PATH"), filepath.Join(b.dir, "home"))
+			id, env)
 		client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return net.Dial("unix", filepath.Join(b.dir, "state", "paceline.sock"))
 		}}}

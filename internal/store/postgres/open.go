@@ -170,9 +170,9 @@ func (d database) join(ctx context.Context, patience time.Duration) (*pgxpool.Po
 }
 
 func (d database) dialect(o Options, db *sql.DB) store.Dialect {
+	m := &marks{db: db}
 	return store.Dialect{
-		Path: d.name, Read: db, Host: o.Host, Busy: again, Patience: o.Busy, Lost: lost, Mark: mark,
-		Fate:    func(ctx context.Context, mark string) (store.Fate, error) { return fate(ctx, db, mark) },
+		Path: d.name, Read: db, Host: o.Host, Busy: again, Patience: o.Busy, Lost: lost, Mark: m.mark, Fate: m.fate,
 		Explain: d.explain,
 		// What is decided in a transaction rests on what was read in it, as in a
 		// file that has one writer. Whoever comes second begins again.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -78,30 +79,56 @@ func lost(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-// mark is the transaction's number, by which the database still knows after a
-// restart what became of it.
-func mark(ctx context.Context, tx *sql.Tx) (id string, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT pg_current_xact_id()::text`).Scan(&id)
-	return id, err
+// marks name transactions, so that the database still knows after a restart what
+// became of one: by its number, and by a row that it alone wrote, since a crash
+// has the database give the numbers of what it lost to others.
+type marks struct {
+	db   *sql.DB
+	made atomic.Int64
+}
+
+// tidying is how many transactions of a server there are between two clearings
+// of the names that nobody can still ask for.
+const tidying = 10_000
+
+// mark names a transaction that has just begun.
+func (m *marks) mark(ctx context.Context, tx *sql.Tx) (string, error) {
+	if m.made.Add(1)%tidying == 1 {
+		// Outside of the transaction, and of no weight: the next time does as well.
+		_, _ = m.db.ExecContext(ctx, `DELETE FROM commits WHERE at < now() - INTERVAL '1 day'`)
+	}
+	var number, id string
+	err := tx.QueryRowContext(ctx, `INSERT INTO commits DEFAULT VALUES RETURNING pg_current_xact_id()::text, id::text`).Scan(&number, &id)
+	return number + " " + id, err
 }
 
 // errGoing: the transaction is not over, although its connection is.
 var errGoing = fmt.Errorf("its transaction is still going on: %w", driver.ErrBadConn)
 
-func fate(ctx context.Context, db *sql.DB, mark string) (store.Fate, error) {
-	var s sql.NullString
-	err := db.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8)`, mark).Scan(&s)
+func (m *marks) fate(ctx context.Context, mark string) (store.Fate, error) {
+	number, id, _ := strings.Cut(mark, " ")
+	// In two questions and this order: what is over by the first one has its row
+	// in the second one, or never will.
+	var status sql.NullString
+	err := m.db.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8)`, number).Scan(&status)
 	switch {
-	case code(err) == futureMark:
+	case code(err) == futureMark, err == nil && status.String == "aborted":
 		return store.Undone, nil
 	case err != nil:
 		return store.Unknown, err
-	case s.String == "committed":
-		return store.Committed, nil
-	case s.String == "aborted":
-		return store.Undone, nil
-	case s.String == "in progress":
+	case status.String == "in progress":
+		// It may be another one that was given the number; that one ends as well.
 		return store.Unknown, errGoing
+	}
+	var written bool
+	if err := m.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM commits WHERE id = $1::text::uuid)`, id).Scan(&written); err != nil {
+		return store.Unknown, err
+	}
+	switch {
+	case written:
+		return store.Committed, nil
+	case status.String == "committed":
+		return store.Undone, nil
 	}
 	return store.Unknown, nil
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,14 +60,7 @@ first = "25s"
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(filepath.Join(b.project, ".git")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("git", "init", "-q", b.project)
-	cmd.Env = b.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	b.repository()
 	return b
 }
 

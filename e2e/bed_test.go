@@ -31,6 +31,9 @@ const inside = "PACELINE_E2E_INSIDE"
 var binary string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "agy" {
+		os.Exit(fakeapi.Agy(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	if len(os.Args) > 2 && os.Args[1] == "stand-in" {
 		deltas, _ := strconv.Atoi(os.Args[2])
 		if err := fakeapi.StandIn(os.Stdin, os.Stdout, deltas); err != nil {
@@ -265,6 +268,19 @@ func (b *bed) once(prompt string, claude, codex int) {
 	}
 	if got := b.sent(fakeapi.OpenAI, prompt); got != codex {
 		b.t.Errorf("the prompt arrived %d times at codex's vendor, want %d", got, codex)
+	}
+}
+
+// repository makes the project a real one, whose tree can be looked at.
+func (b *bed) repository() {
+	b.t.Helper()
+	if err := os.RemoveAll(filepath.Join(b.project, ".git")); err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.Command("git", "init", "-q", b.project)
+	cmd.Env = b.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.t.Fatalf("%v: %s", err, out)
 	}
 }
 

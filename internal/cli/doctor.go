@@ -59,6 +59,7 @@ type accountChecked struct {
 	Posture string `json:"posture"`
 	Route   string `json:"route,omitempty"`
 	Lacks   string `json:"lacks,omitempty"`
+	Terms   string `json:"terms,omitempty"` // what its vendor says of being driven by us
 	vendor  string
 }
 
@@ -122,7 +123,7 @@ func check(ctx context.Context, a paceline.Account, env harness.Environment) acc
 		c.Lacks = "this build does not drive " + a.Harness
 		return c
 	}
-	c.Tested, c.Route, c.vendor = harness.Tested(h), h.Route(a, env), h.Vendor()
+	c.Tested, c.Route, c.vendor, c.Terms = harness.Tested(h), h.Route(a, env), h.Vendor(), harness.Terms(h)
 	if _, err := h.Find(env); err != nil {
 		c.Lacks = "not installed: " + h.Install()
 		return c
@@ -191,6 +192,9 @@ func (o *doctorOptions) print(c checkup) {
 			line += "not ready: " + a.Lacks
 		}
 		fmt.Fprintln(o.out, line)
+		if a.Terms != "" {
+			fmt.Fprintln(o.out, "  terms: "+a.Terms)
+		}
 		switch {
 		case a.Version == "":
 		case a.Version != a.Tested:

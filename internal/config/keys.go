@@ -192,14 +192,15 @@ var general = []key{
 var harnesses = []string{"claude", "codex"}
 
 // declared are those that serve only accounts which somebody wrote down: the
-// agents that speak ACP do not say whose money they spend. "acp" is a user's own.
-var declared = []string{"gemini", "opencode", "qwen", "copilot", "grok", "kimi", "claude-acp", "codex-acp", "acp"}
+// agents that speak ACP do not say whose money they spend, and agy's vendor may
+// mind. "acp" is a user's own.
+var declared = []string{"agy", "gemini", "opencode", "qwen", "copilot", "grok", "kimi", "claude-acp", "codex-acp", "acp"}
 
 // vendors tells whose account a harness signs in to. Of opencode and of a user's
 // own agent nobody knows.
 var vendors = map[string]string{
 	"claude": "anthropic", "codex": "openai", "claude-acp": "anthropic", "codex-acp": "openai",
-	"gemini": "google", "qwen": "alibaba", "copilot": "github", "grok": "xai", "kimi": "moonshot",
+	"agy": "google", "gemini": "google", "qwen": "alibaba", "copilot": "github", "grok": "xai", "kimi": "moonshot",
 }
 
 func account(set func(*paceline.Account, value)) func(*Policy, string, value) {

@@ -145,8 +145,8 @@ func TestProblems(t *testing.T) {
 			"an unknown harness, and nothing else about its account",
 			said{user: "[accounts.g]\nharness = \"aider\"\n[accounts.c]\nharness = \"codx\"\n[chain]\ndefault = [\"g\"]\n"},
 			[]string{
-				`user.toml:2:11: accounts.g.harness "aider" is not one of claude, codex, gemini, opencode, qwen, copilot, grok, kimi, claude-acp, codex-acp, acp | an agent that speaks ACP is harness = "acp", with its command`,
-				`user.toml:4:11: accounts.c.harness "codx" is not one of claude, codex, gemini, opencode, qwen, copilot, grok, kimi, claude-acp, codex-acp, acp | did you mean codex?`,
+				`user.toml:2:11: accounts.g.harness "aider" is not one of claude, codex, agy, gemini, opencode, qwen, copilot, grok, kimi, claude-acp, codex-acp, acp | an agent that speaks ACP is harness = "acp", with its command`,
+				`user.toml:4:11: accounts.c.harness "codx" is not one of claude, codex, agy, gemini, opencode, qwen, copilot, grok, kimi, claude-acp, codex-acp, acp | did you mean codex?`,
 			},
 		},
 		{

@@ -271,26 +271,3 @@ func (d *speaking) closed() []wire.Event {
 	defer d.mu.Unlock()
 	return d.reader.Close()
 }
-
-// Proves reports whether what a harness tells of a turn is proof by itself that
-// it did no work. Of every other the tree has to agree as well (F10).
-func Proves(h Harness) bool {
-	_, spoken := h.(speaker)
-	return !spoken
-}
-
-// Keeps reports whether a conversation of the account can be opened again in a
-// new process. Where it cannot, what was said before goes along in a packet.
-func Keeps(h Harness) bool {
-	s, spoken := h.(speaker)
-	return !spoken || s.agent.keeps
-}
-
-// Silence is under which name of the configuration's [stall] a harness's
-// deadlines are.
-func Silence(h Harness) string {
-	if _, spoken := h.(speaker); spoken {
-		return "acp"
-	}
-	return h.Name()
-}

@@ -10,6 +10,7 @@ package harness
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/paceline/paceline"
@@ -53,12 +54,36 @@ func Named(name string) (Harness, bool) {
 			return h, true
 		}
 	}
+	if name == (agy{}).Name() {
+		return agy{}, true
+	}
 	for _, a := range agents {
 		if a.name == name {
 			return speaker{a}, true
 		}
 	}
 	return nil, false
+}
+
+// Proves reports whether what a harness tells of a turn is proof by itself that
+// it did no work. Of every other the tree has to agree as well (F10): their
+// streams show less than they do, or were never recorded by us.
+func Proves(h Harness) bool { return slices.Contains(All(), h) }
+
+// Keeps reports whether a conversation of the account can be opened again in a
+// new process. Where it cannot, what was said before goes along in a packet.
+func Keeps(h Harness) bool {
+	s, spoken := h.(speaker)
+	return !spoken || s.agent.keeps
+}
+
+// Silence is under which name of the configuration's [stall] a harness's
+// deadlines are.
+func Silence(h Harness) string {
+	if slices.Contains(All(), h) {
+		return h.Name()
+	}
+	return "acp"
 }
 
 // Launch is everything that a child is started with.
@@ -97,6 +122,9 @@ type Trouble struct {
 	What string // "claude ended before its first frame (exit 1)"
 	Hint string
 	Err  error
+	// Failure is what the program itself said of it; without a cause it is a
+	// crash.
+	Failure paceline.Failure
 }
 
 func (t *Trouble) Error() string {

@@ -20,11 +20,12 @@ var projectFiles = []string{
 	".codex/config.toml", ".codex/hooks.json",
 	".gemini/settings.json", ".gemini/.env", ".qwen/settings.json", ".qwen/.env", ".grok/settings.json", ".kimi/config.toml",
 	"opencode.json", "opencode.jsonc", ".github/mcp.json", ".copilot/mcp-config.json",
+	".agents/hooks.json", ".agents/mcp_config.json", ".agents/plugins.json",
 }
 
 // projectFolders hold such files by any name: opencode runs each plugin and
 // tool that lies there.
-var projectFolders = []string{".opencode", ".gemini/extensions", ".gemini/hooks"}
+var projectFolders = []string{".opencode", ".agents/plugins", ".gemini/extensions", ".gemini/hooks"}
 
 // Project lists the files of a tree that a program started in dir would act on,
 // relative to the tree, with a digest of their contents; "" where there is none.

@@ -37,6 +37,13 @@ type driver interface {
 	closed() []wire.Event
 }
 
+// listener is a driver that is also told what its program says beside its
+// stream, and how it ended. Both come before closed.
+type listener interface {
+	complaint(line []byte, at time.Time) []wire.Event
+	exited(e guard.Ended) []wire.Event
+}
+
 // Turn is a child whose conversation is open. One goroutine reads it; every
 // other method may be called from any other.
 type Turn struct {
@@ -86,18 +93,40 @@ func start(ctx context.Context, h Harness, l Launch, argv []string, env Environm
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		_, _ = io.Copy(t.stderr, child.Stderr)
+		t.complaints(events)
 	}()
 	go func() {
 		defer close(events)
-		t.read(events)
+		t.read(events, drained)
 		<-drained
 	}()
 	return t, nil
 }
 
+// complaints keeps what the child writes on its standard error, and tells a
+// driver that listens to it.
+func (t *Turn) complaints(events chan<- wire.Event) {
+	l, listens := t.driver.(listener)
+	if !listens {
+		_, _ = io.Copy(t.stderr, t.child.Stderr)
+		return
+	}
+	in := bufio.NewReaderSize(io.TeeReader(t.child.Stderr, t.stderr), 4<<10)
+	for {
+		line, err := wire.ReadLine(in)
+		if len(line) > 0 {
+			for _, e := range l.complaint(line, time.Now()) {
+				events <- e
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
 // read feeds the child's lines to its driver until it has nothing more to say.
-func (t *Turn) read(events chan<- wire.Event) {
+func (t *Turn) read(events chan<- wire.Event, drained <-chan struct{}) {
 	defer close(t.replies)
 	last := 0
 	in := bufio.NewReaderSize(t.child.Stdout, 64<<10)
@@ -120,6 +149,12 @@ func (t *Turn) read(events chan<- wire.Event) {
 		}
 		if err != nil {
 			break
+		}
+	}
+	if l, listens := t.driver.(listener); listens {
+		<-drained
+		for _, e := range l.exited(t.child.Wait()) {
+			events <- e
 		}
 	}
 	for _, e := range t.driver.closed() {

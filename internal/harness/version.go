@@ -11,7 +11,7 @@ import (
 var tested = map[string]string{
 	"claude": "2.1.328", "codex": "0.169.0", "gemini": "0.61.0", "opencode": "1.18.33",
 	// Of these there are recordings alone.
-	"qwen": "0.24.4", "copilot": "1.0.102", "grok": "1.0.41", "kimi": "2.1.0", "claude-acp": "0.101.0", "codex-acp": "2.6.0",
+	"agy": "1.2.16", "qwen": "0.24.4", "copilot": "1.0.102", "grok": "1.0.41", "kimi": "2.1.0", "claude-acp": "0.101.0", "codex-acp": "2.6.0",
 }
 
 // Tested is the version of a harness that this build was tested with.

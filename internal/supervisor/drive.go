@@ -156,10 +156,15 @@ func (o *owner) dearer(r run.State, a paceline.Account, opened harness.Opened) s
 // fail ends a run that never reached its engine. Nothing was sent, so it did no
 // work.
 func (o *owner) fail(ctx context.Context, id paceline.RunID, c paceline.Cause, what string) error {
-	end := wire.Ending{Outcome: paceline.OutcomeFailed, Failure: paceline.Failure{
-		Cause: c, Work: paceline.WorkNone, Notice: what,
-		Evidence: []paceline.Evidence{{Frame: "start", Says: what, Means: c.String()}},
-	}}
+	return o.unsent(ctx, id, paceline.Failure{Cause: c}, what)
+}
+
+// unsent ends a run whose prompt was not sent: it did no work, whatever else its
+// program said.
+func (o *owner) unsent(ctx context.Context, id paceline.RunID, f paceline.Failure, what string) error {
+	f.Work, f.Notice = paceline.WorkNone, what
+	f.Evidence = []paceline.Evidence{{Frame: "start", Says: what, Means: f.Cause.String()}}
+	end := wire.Ending{Outcome: paceline.OutcomeFailed, Failure: f}
 	if r, err := o.Store.Run(ctx, id); err == nil && r.Phase == run.Queued {
 		if _, _, err := o.decide(ctx, id, run.Begin{}, facts{}); err != nil {
 			return err
@@ -178,9 +183,15 @@ func (o *owner) unopened(ctx context.Context, id paceline.RunID, err error) erro
 		return ctx.Err() // nothing was sent: the next server starts it again
 	}
 	var tr *harness.Trouble
+	f := paceline.Failure{Cause: paceline.CauseCrash}
 	what := err.Error()
-	if errors.As(err, &tr) && tr.Hint != "" {
-		what += "; " + tr.Hint
+	if errors.As(err, &tr) {
+		if tr.Hint != "" {
+			what += "; " + tr.Hint
+		}
+		if tr.Failure.Cause != paceline.CauseUnknown {
+			f = tr.Failure
+		}
 	}
-	return o.fail(ctx, id, paceline.CauseCrash, what)
+	return o.unsent(ctx, id, f, what)
 }

@@ -23,6 +23,10 @@ const (
 	ok      = `{"event":"result","result":{"conversation_id":"c","status":"SUCCESS","response":"hi"}}`
 	limit   = `{"event":"result","result":{"conversation_id":"c","status":"ERROR","error":"Individual quota reached. Resets in 2h."}}`
 	refused = `{"event":"result","result":{"conversation_id":"","status":"ERROR","error":"authentication failed or timed out"}}`
+	silent  = `{"event":"step_update","step_update":{"step_index":2,"state":"DONE","step_type":"tool","tool_info":{"name":"run_command","parameters":{"CommandLine":"ls"}}}}`
+	resumed = `{"event":"step_update","step_update":{"step_index":1,"state":"DONE","step_type":"system_message"}}`
+	helper  = `{"event":"step_update","step_update":{"step_index":1,"state":"DONE","step_type":"subagent"}}`
+	broken  = `{"event":"result","result":{"conversation_id":"c","status":"ERROR","response":"par","error":"interrupted"}}`
 	denied  = `{"event":"result","result":{"status":"SUCCESS","response":"","denied_actions":[{"action":"command"}]}}`
 	future  = `{"event":"from_the_future"}`
 )
@@ -63,9 +67,16 @@ func TestTurns(t *testing.T) {
 		{"F67 the same error anew is this turn's", 3, []string{opened, mine, errored, limit, mine, errored, limit}, "failed usage_limit  none; failed usage_limit  none"},
 		{"F67 a print timeout is no success", 0, []string{opened, mine, answer, "! [agy] print timeout after 4s with turn in progress; returning partial output", ok}, "incomplete other print_timeout some"},
 		{"F67 a step that never ended is no success", 0, []string{opened, mine, partial, ok}, "incomplete other print_timeout some"},
-		{"F67 a denied permission is no success", 0, []string{opened, mine, answer, denied}, "failed other denied some"},
+		{"F67 a denied permission is no success", 0, []string{opened, mine, silent, denied}, "failed other denied some"},
+		{"F67 one that is denied for the second time is listed as before", 0, []string{opened, mine, silent, denied, mine, silent, denied}, "failed other denied some; failed other denied some"},
+		{"F67 a resumed conversation whose status repeats an error of its former process", 0, []string{opened, mine, resumed, answer, limit}, "completed unknown  some"},
+		{"F2 being told that it was resumed is no work", 3, []string{opened, mine, resumed, errored, limit}, "failed usage_limit  none"},
+		{"F2 what a helper of its own does is not shown, and is work", 3, []string{opened, mine, helper, errored, limit}, "failed usage_limit  some"},
+		{"F67 a turn that was interrupted", 1, []string{opened, mine, partial, broken}, "interrupted stopped  some"},
+		{"F6 why it failed is said after its result", 3, []string{opened, mine, errored, limit, `! AGY_ERROR: {"short_error":"No capacity available","status":"UNAVAILABLE","error_code":503,"code_kind":"http"}`}, "failed server UNAVAILABLE none"},
+		{"F6 so is who is signed out", 1, []string{refused, "! error: authentication failed or timed out", `# token refresh failed: oauth2: "invalid_grant"`}, "failed auth signed_out none"},
 		{"F67 a success of nothing is none", 0, []string{opened, mine, ok}, "incomplete unknown empty unknown"},
-		{"F67 denials add up: the next turn's own count", 0, []string{opened, mine, answer, denied, mine, answer, denied}, "failed other denied some; completed unknown  some"},
+		{"F67 denials add up: the next turn's own count", 0, []string{opened, mine, silent, denied, mine, silent, answer, denied}, "failed other denied some; completed unknown  some"},
 		{"F67 an unknown conversation is a new one", 0, []string{`! warning: conversation "x" not found`, opened, mine, answer, ok}, "completed unknown new_conversation some"},
 		{"F6 signed out and offline are the same words", 1, []string{"! error: authentication failed or timed out", refused}, "failed other signed_out_or_offline none"},
 		{"F6 the log proves a sign-out", 1, []string{`# token refresh failed: oauth2: "invalid_grant"`, refused}, "failed auth signed_out none"},

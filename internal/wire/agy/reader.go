@@ -24,19 +24,20 @@ import (
 // prompt is in the arguments or the first line of the input, so the first turn
 // is open from the start.
 type Reader struct {
-	line   int
-	turns  int
-	shown  bool       // the stream shows steps: it began as it should
-	fold   *wire.Fold // the open turn
-	now    state      // what is known of it besides
-	sticky string     // the error that the conversation's status repeats
-	denied int        // how many denials earlier turns had; the list is cumulative
+	line  int
+	turns int
+	shown bool       // the stream shows steps: it began as it should
+	fold  *wire.Fold // the open turn
+	now   state      // what is known of it besides
+	went  int        // the last line that was progress of a turn
 }
 
 // state is what a turn said besides its work.
 type state struct {
 	failed   bool              // an error_message step
 	open     map[int64]bool    // steps that have not ended
+	mute     bool              // the last step was a tool that told neither output nor error
+	held     *held             // its result, if that is an error
 	api      *paceline.Failure // AGY_ERROR
 	log      paceline.Cause    // proved by the log
 	notice   *paceline.Failure // told by the log alone
@@ -44,6 +45,23 @@ type state struct {
 	unsigned bool              // signed out, or offline: the same words
 	lost     bool              // the conversation that was asked for is not there
 }
+
+// held is a result that says ERROR. Why is said after it, on the standard error
+// and in the log, so it waits for what follows.
+type held struct {
+	text string
+	at   time.Time
+}
+
+// Went is the last line that was progress of a turn; 0 is none.
+func (r *Reader) Went() int { return r.went }
+
+// Running reports whether a turn is open.
+func (r *Reader) Running() bool { return r.fold != nil }
+
+// Held reports whether a turn has failed and waits for the end of its process to
+// say why.
+func (r *Reader) Held() bool { return r.fold != nil && r.now.held != nil }
 
 // New returns a reader that has seen nothing.
 func New() *Reader { return &Reader{turns: 1, fold: wire.NewFold(1)} }
@@ -85,6 +103,10 @@ func (r *Reader) opened(id, model string) []wire.Event {
 // step takes in what happened within the turn.
 func (r *Reader) step(s gjson.Result) []wire.Event {
 	kind := s.Get("step_type").String()
+	if kind == "user_input" && r.Held() {
+		// The process went on, so that turn's word is its last.
+		return append(r.settle(), r.step(s)...)
+	}
 	if r.fold == nil && kind == "user_input" {
 		r.turns++
 		r.fold = wire.NewFold(r.turns)
@@ -92,6 +114,7 @@ func (r *Reader) step(s gjson.Result) []wire.Event {
 	if r.fold == nil {
 		return nil // of a turn that is over
 	}
+	r.went, r.now.mute = r.line, false
 	switch index := s.Get("step_index").Int(); s.Get("state").String() {
 	case "ACTIVE":
 		if r.now.open == nil {
@@ -108,8 +131,8 @@ func (r *Reader) step(s gjson.Result) []wire.Event {
 		r.now.failed = true
 		r.fold.See(r.line, "step_update", kind, "failed")
 		return nil
-	case "checkpoint":
-		return nil // it shortens the conversation: F3
+	case "checkpoint", "system_message":
+		return nil // it shortens the conversation, or tells it that it was resumed: F3
 	case "agent_response":
 		if text := s.Get("text_delta").String(); text != "" {
 			return r.fold.Said(r.line, kind, text)
@@ -117,45 +140,59 @@ func (r *Reader) step(s gjson.Result) []wire.Event {
 		return r.fold.Worked(r.line, "step_update", kind)
 	case "tool":
 		return append(r.fold.Worked(r.line, "step_update", kind), r.tool(s)...)
+	case "subagent":
+		// Its own calls are told nowhere.
+		return r.fold.Worked(r.line, "step_update", kind)
 	}
 	return r.fold.Unknown(r.line, "step_update", kind)
 }
 
+// looks are the tools that change nothing.
+var looks = map[string]bool{"view_file": true, "list_dir": true, "grep_search": true, "find_by_name": true, "read_url_content": true, "search_web": true}
+
+// tool is a call of one. What it is given is told in part: a written file by its
+// path, a command by its line.
 func (r *Reader) tool(s gjson.Result) []wire.Event {
-	id := s.Get("step_index").Raw
-	switch s.Get("state").String() {
-	case "ACTIVE":
-		return []wire.Event{{Kind: wire.Tool, Line: r.line, Name: s.Get("tool_info.name").String(), ID: id}}
-	default:
-		ok := s.Get("state").String() == "DONE" && !s.Get("tool_info.error").Exists()
-		return []wire.Event{{Kind: wire.ToolDone, Line: r.line, ID: id, OK: ok}}
+	id, info := s.Get("step_index").Raw, s.Get("tool_info")
+	name, state := info.Get("name").String(), s.Get("state").String()
+	if state == "ACTIVE" {
+		return []wire.Event{{Kind: wire.Tool, Line: r.line, Name: name, ID: id, Detail: wire.Brief(info.Get("parameters").Raw), OK: looks[name]}}
 	}
+	ok := state == "DONE" && !info.Get("error").Exists()
+	r.now.mute = info.Get("output").String() == "" && !info.Get("error").Exists()
+	out := []wire.Event{{Kind: wire.ToolDone, Line: r.line, ID: id, OK: ok}}
+	if file := info.Get("parameters.TargetFile").String(); ok && file != "" {
+		out = append(out, wire.Event{Kind: wire.File, Line: r.line, Name: file})
+	}
+	return out
 }
 
-// result ends the turn.
+// result ends the turn. After an error the status of every later turn of the
+// conversation says ERROR as well, with the old text: it is believed only of a
+// turn that shows an error of its own, or nothing at all.
 func (r *Reader) result(res gjson.Result, at time.Time) []wire.Event {
 	if r.fold == nil {
 		return nil
 	}
 	status, text := res.Get("status").String(), res.Get("error").String()
-	denials := len(res.Get("denied_actions").Array())
-	anew := denials > r.denied
-	r.denied = denials
-	stale := status == "ERROR" && r.sticky != "" && text == r.sticky && !r.now.failed
-	if status == "ERROR" && !stale {
-		r.sticky = text
-	}
 	r.fold.See(r.line, "result", "status="+status, "")
+	// The list of denials is the conversation's, each kind once: it does not tell
+	// whether this turn was denied anything. That a turn ends with a silent call
+	// and no answer does.
+	denied := res.Get("response").String() == "" && len(res.Get("denied_actions").Array()) > 0 && r.now.mute
 	switch {
-	case r.now.api != nil:
-		return r.end(paceline.OutcomeFailed, *r.now.api)
-	case r.now.failed || status == "ERROR" && !stale:
-		return r.failed(text, at)
+	case status == "ERROR" && text == "interrupted":
+		return r.end(paceline.OutcomeInterrupted, paceline.Failure{Cause: paceline.CauseStopped})
+	case r.now.failed || r.now.api != nil || status == "ERROR" && r.fold.Work != paceline.WorkSome:
+		r.now.held = &held{text, at}
+		return nil
 	case r.now.timeout || status == "SUCCESS" && len(r.now.open) > 0:
 		return r.end(paceline.OutcomeIncomplete, paceline.Failure{Cause: paceline.CauseOther, Code: "print_timeout", Retryable: true})
-	case anew:
-		return r.end(paceline.OutcomeFailed, paceline.Failure{Cause: paceline.CauseOther, Code: "denied"})
-	case status != "SUCCESS" && !stale:
+	case denied:
+		return r.end(paceline.OutcomeFailed, paceline.Failure{
+			Cause: paceline.CauseOther, Code: "denied", Notice: "it was denied a permission, and ended its turn: it asks nobody where nobody sits at it",
+		})
+	case status != "SUCCESS" && status != "ERROR":
 		return append(r.fold.Unknown(r.line, "result", "status"), r.end(paceline.OutcomeIncomplete, paceline.Failure{})...)
 	case r.fold.Work != paceline.WorkSome:
 		return r.end(paceline.OutcomeIncomplete, paceline.Failure{Code: "empty"}) // a success of nothing
@@ -166,16 +203,25 @@ func (r *Reader) result(res gjson.Result, at time.Time) []wire.Event {
 	return r.end(paceline.OutcomeCompleted, paceline.Failure{})
 }
 
+// settle ends the turn whose result was held, by all that was said meanwhile.
+func (r *Reader) settle() []wire.Event {
+	if r.now.api != nil {
+		return r.end(paceline.OutcomeFailed, *r.now.api)
+	}
+	return r.failed(r.now.held.text, r.now.held.at)
+}
+
 // failed ends the turn by its own error text.
 func (r *Reader) failed(text string, at time.Time) []wire.Event {
-	if text == "interrupted" {
-		return r.end(paceline.OutcomeInterrupted, paceline.Failure{Cause: paceline.CauseStopped})
-	}
 	if r.now.unsigned || unsigned(text) {
 		return r.unsigned(text)
 	}
 	return r.end(paceline.OutcomeFailed, notice.Read(notice.Call{Text: text}, at).Failure())
 }
+
+// Unsigned is the code of a failure that is a sign-out or a missing network, and
+// nothing tells which.
+const Unsigned = "signed_out_or_offline"
 
 // unsigned ends a turn that was refused in words that agy has for a sign-out
 // and for a missing network alike. Only its log tells them apart.
@@ -186,7 +232,7 @@ func (r *Reader) unsigned(text string) []wire.Event {
 	case paceline.CauseTransport:
 		f.Code = "offline"
 	default:
-		f.Cause, f.Code = paceline.CauseOther, "signed_out_or_offline"
+		f.Cause, f.Code = paceline.CauseOther, Unsigned
 	}
 	return r.end(paceline.OutcomeFailed, f)
 }
@@ -206,6 +252,9 @@ func (r *Reader) end(o paceline.Outcome, f paceline.Failure) []wire.Event {
 // Exit is told how the child ended; code is below zero where a signal ended it.
 // A turn without a result fails here, if its program said that it did.
 func (r *Reader) Exit(code int) []wire.Event {
+	if r.Held() {
+		return r.settle()
+	}
 	if r.fold == nil || code == 0 && r.now.notice == nil || code < 0 || code == 124 || code > 128 {
 		return nil
 	}
@@ -228,8 +277,11 @@ func (r *Reader) Exit(code int) []wire.Event {
 
 // Close ends the stream: an open turn has no end then.
 func (r *Reader) Close() []wire.Event {
-	if r.fold == nil {
+	switch {
+	case r.fold == nil:
 		return nil
+	case r.Held():
+		return r.settle()
 	}
 	return r.end(paceline.OutcomeIncomplete, paceline.Failure{})
 }

@@ -1,6 +1,7 @@
 package agy
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -89,4 +90,26 @@ func AccountFrom(answer []byte) wire.Account {
 		}
 	}
 	return a
+}
+
+// Prompt is a message as agy takes it on its standard input.
+func Prompt(text string) []byte {
+	type content struct {
+		Content string `json:"content"`
+	}
+	line, err := json.Marshal(struct {
+		Event   string  `json:"event"`
+		Message content `json:"message"`
+	}{"user", content{text}})
+	if err != nil {
+		panic(err) // two strings
+	}
+	return append(line, '\n')
+}
+
+// Init is what agy says of itself before it is asked anything; ok is false for
+// every other line.
+func Init(line []byte) (conversation, dir string, ok bool) {
+	f := gjson.GetManyBytes(line, "event", "conversation_id", "init.cwd")
+	return f[1].String(), f[2].String(), f[0].String() == "init"
 }

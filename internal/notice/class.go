@@ -120,7 +120,7 @@ var (
 	// limit itself ("5-hour limit reached"); which limit it is stands between.
 	ofReader = regexp.MustCompile(`(?:you(?:'ve| have)?|your (?:account|org|organization|team|plan|workspace) has|accounts have|request(?:s)? (?:has |have )?) ?(?:already |just )?(?:hit|reached|exceeded|exhausted|used up|used all(?: of)?|run out of) (?:your|the|all|all your|their|its|this)((?: [\w.'()/-]+){0,5}?) ?(?:limits?|quota|allowances?|capacity|requests|usage)\b`)
 	ofLimit  = regexp.MustCompile(`((?:[\w.'()-]+ ){0,4})(?:limits?|quota|allowance|capacity|usage) (?:of [\w -]{1,20} |for [\w .-]{1,30} )?(?:(?:has|have) (?:already )?been |was |is |already )?(?:reached|hit|exceeded|exhausted|used up|depleted)`)
-	inShort  = regexp.MustCompile(`^\W*(?:usage|session|weekly|5-hour) limit · resets|out of (?:extra |free )?usage|\bno (?:remaining )?quota|límite de uso|cooling down|usage limit now resets more than|exceeded your (?:copilot )?token usage|limit reached again|continuing automatically at|exhausted (?:your|their) [\w ]{0,30}(?:quota|capacity)|increase your quota limit|exceeded your (?:current )?quota`)
+	inShort  = regexp.MustCompile(`^\W*(?:usage|session|weekly|5-hour) limit · resets|^\W*your (?:usage )?limit will reset at |out of (?:extra |free )?usage|\bno (?:remaining )?quota|límite de uso|cooling down|usage limit now resets more than|exceeded your (?:copilot )?token usage|limit reached again|continuing automatically at|exhausted (?:your|their) [\w ]{0,30}(?:quota|capacity)|increase your quota limit|exceeded your (?:current )?quota`)
 
 	// others are limits that are none of an engine's: of disks and registries,
 	// of retries and contexts.
@@ -147,7 +147,7 @@ func spent(words string) bool {
 // foreign are the words of another program, or of a list of old notices, that
 // share a channel with an engine's.
 var foreign = regexp.MustCompile(`^\W*(?:(?:curl|wget|npm|npx|pnpm|yarn|pip|uv|cargo|git|fatal|remote|docker|ssh|scp|rsync|psql|make|gcc|go|node|bash|sh|zsh|gh|brew|apt|kubectl|terraform|toomanyrequests|telemetry|tip|hint)\b(?: \S+)?(?: err!?)?[:!]|` +
-	`mcp\b|(?:ok|pass|fail|---) |\d+ (?:passed|failed)|(?:tests?|test suites|test files):? +\d)|\btests?: +\d+ (?:passed|failed)|\bpull rate limit|` +
+	`(?:error: )?rpc failed; http|mcp\b|(?:ok|pass|fail|---) |\d+ (?:passed|failed)|(?:tests?|test suites|test files):? +\d)|\btests?: +\d+ (?:passed|failed)|\bpull rate limit|` +
 	`^\W*[\w ]{0,20}limits?(?: reached)?: \d|^\+ ?\S+.*[{}();]|^@@ |^diff |statusline|telemetry upload|design login|mcp (?:server|oauth|tool)|auto-?update`)
 
 // vendors are who an engine's call is made to. A program that prints of a dead

@@ -100,7 +100,7 @@ type Request struct {
 // ParseRequest reads a line that is a request; ok is false for every other.
 func ParseRequest(b []byte) (r Request, ok bool) {
 	f := gjson.GetManyBytes(b, "method", "id", "params")
-	if !f[0].Exists() || !f[1].Exists() {
+	if !f[0].Exists() || !f[1].Exists() || !gjson.ValidBytes(b) {
 		return Request{}, false
 	}
 	return Request{f[1].Raw, f[0].String(), f[2]}, true
@@ -158,7 +158,7 @@ type Answer struct {
 // ParseAnswer reads a line that is an answer; ok is false for every other.
 func ParseAnswer(b []byte) (a Answer, ok bool) {
 	f := gjson.GetManyBytes(b, "method", "id", "result", "error")
-	if f[0].Exists() || !f[1].Exists() {
+	if f[0].Exists() || !f[1].Exists() || !gjson.ValidBytes(b) {
 		return Answer{}, false
 	}
 	a = Answer{ID: f[1].Raw, Result: []byte(f[2].Raw)}

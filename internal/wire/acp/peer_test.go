@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -46,4 +48,28 @@ func TestPeer(t *testing.T) {
 	if a, ok := ParseAnswer([]byte(`{"id":1,"error":{"code":-32000}}`)); !ok || a.Error == nil {
 		t.Error("a refusal was not read")
 	}
+}
+
+func FuzzPeer(f *testing.F) {
+	for _, s := range []string{
+		`{"id":1,"result":{}}`, `{"id":1,"error":{"code":-32000}}`, `{"id":"a","method":"session/request_permission","params":{"options":[{"kind":"allow_once","optionId":"x"}]}}`,
+		`{"id":null,"method":"x"}`, `{"id":{"a":[1]},"method":"fs/read_text_file"}`, "{", "[]", "\x00",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		r, asked := ParseRequest(line)
+		_, answered := ParseAnswer(line)
+		if asked && answered {
+			t.Fatalf("a request and an answer at once: %q", line)
+		}
+		if !asked {
+			return
+		}
+		for _, reply := range [][]byte{r.Refuse(), r.Decide(true), r.Decide(false)} {
+			if !json.Valid(reply) || bytes.Count(reply, []byte("\n")) != 1 {
+				t.Fatalf("to %q it answers %q", line, reply)
+			}
+		}
+	})
 }

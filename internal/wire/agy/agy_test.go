@@ -170,5 +170,6 @@ func FuzzObserve(f *testing.F) {
 		r.Exit(3)
 		r.Close()
 		AccountFrom(line)
+		Init(line)
 	})
 }

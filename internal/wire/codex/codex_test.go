@@ -228,6 +228,8 @@ func FuzzObserve(f *testing.F) {
 			r.Close()
 		}
 		ParseRPC(line)
+		AccountFrom(line)
+		ReadRollout(slices.Values([][]byte{line, []byte(begunAt), line}), "m", "text", at)
 	})
 }
 

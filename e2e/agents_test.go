@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,82 @@ func TestAgents(t *testing.T) {
 		if n := b.vendors.Count(prompt); n > 1 {
 			t.Errorf("the prompt was sent %d times", n)
 		}
+	})
+	for _, name := range []string{"gemini", "opencode"} {
+		t.Run("A18 "+name+" asks, and what was denied is not done", func(t *testing.T) {
+			steps := fakeapi.Steps(fakeapi.Shell("echo yes > yes.txt"), fakeapi.Shell("echo no > no.txt"), fakeapi.Text{Text: "Done."}, fakeapi.Text{Text: "Done."})
+			b := agentBed(t, fakeapi.Script{Google: steps, Chat: steps})
+			b.server = true
+			id := strings.TrimSpace(b.want(0, "run", "--detach", "--mode", "ask", "-e", name, prompt).out)
+			asked := func(n int) (request string) {
+				_, out, _, _ := b.started("attach", id, "--json")
+				until(t, "it asks", func() bool {
+					var all []string
+					for _, e := range events(t, out.String()) {
+						if e.Event == "approval" {
+							all = append(all, e.ID)
+						}
+					}
+					if len(all) >= n {
+						request = all[n-1]
+					}
+					return len(all) >= n
+				})
+				return request
+			}
+			b.want(0, "approve", id, asked(1))
+			b.want(0, "deny", id, asked(2))
+			b.paceline("attach", id) // gemini ends a turn whose call was denied
+			if b.file("yes.txt") != "yes\n" {
+				t.Error("what was approved was not done")
+			}
+			if _, err := os.Stat(b.path("no.txt")); err == nil {
+				t.Error("what was denied was done")
+			}
+			b.want(0, "server", "stop")
+			b.quiet()
+		})
+	}
+	t.Run("F9 gemini without any sign-in says so before the prompt, and the next engine answers", func(t *testing.T) {
+		b := agentBed(t, fakeapi.Script{OpenAI: fakeapi.Steps(done)})
+		b.env = slices.DeleteFunc(b.env, func(kv string) bool { return strings.HasPrefix(kv, "GEMINI_API_KEY=") })
+		has(t, b.want(0, "run", "--chain", "gemini,codex", prompt).err, "gemini was signed out")
+		if n := b.sent(fakeapi.Google, prompt); n != 0 {
+			t.Errorf("the prompt was sent %d times", n)
+		}
+		b.once(prompt, 0, 1)
+		b.want(4, "run", "-e", "gemini", prompt)
+	})
+	t.Run("Z38 gemini's conversation goes on with what was said in it before", func(t *testing.T) {
+		b := agentBed(t, fakeapi.Script{Google: fakeapi.Steps(fakeapi.Text{Text: "The first answer."}, fakeapi.Text{Text: "Once more."})})
+		b.want(0, "run", "--chain", "gemini", prompt)
+		has(t, b.want(0, "run", "-c", "And again?").out, "Once more.")
+		var last fakeapi.Request
+		for _, r := range b.vendors.Requests() {
+			if r.Main {
+				last = r
+			}
+		}
+		if !last.Says("The first answer.") || !last.Says("And again?") {
+			t.Errorf("what was said before is lost: %q", last.Prompts)
+		}
+	})
+	t.Run("P6 what is installed and not declared is told, with how", func(t *testing.T) {
+		b := agentBed(t, fakeapi.Script{})
+		b.env = slices.DeleteFunc(b.env, func(kv string) bool { return strings.HasPrefix(kv, "PACELINE_CONFIG=") })
+		bare := filepath.Join(b.dir, "home", ".config", "paceline", "config.toml")
+		has(t, b.want(0, "doctor").out, "gemini is installed and not used", `[accounts.opencode] with harness = "opencode"`)
+		has(t, b.want(0, "init").err, "gemini is left out")
+		text, err := os.ReadFile(bare)
+		if err != nil {
+			t.Fatal(err)
+		}
+		on := strings.ReplaceAll(string(text), "\n# [", "\n[")
+		on = strings.ReplaceAll(strings.ReplaceAll(on, "\n# harness", "\nharness"), "\n# posture", "\nposture")
+		if err := os.WriteFile(bare, []byte(on), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		has(t, b.want(0, "doctor").out, "gemini (gemini): ready, subscription", "opencode (opencode): ready, subscription")
 	})
 	t.Run("F67 a stop ends gemini while its model is silent", func(t *testing.T) {
 		b := agentBed(t, fakeapi.Script{Google: fakeapi.Steps(fakeapi.Hang{})})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,15 +40,17 @@ func newDoctor(s *streams) *cobra.Command {
 
 // checkup is what doctor found, as `--json` prints it.
 type checkup struct {
-	Version  string               `json:"version"`
-	State    string               `json:"state"`
-	Server   string               `json:"server"`
-	Cage     string               `json:"cage"` // "" where there is none
-	Config   []string             `json:"config_problems"`
-	Accounts []accountChecked     `json:"accounts"`
-	Chain    []string             `json:"chain"`
-	Stray    []string             `json:"stray"` // keys in the environment that are not used
-	Unknown  []store.UnknownFrame `json:"unknown_frames"`
+	Version  string           `json:"version"`
+	State    string           `json:"state"`
+	Server   string           `json:"server"`
+	Cage     string           `json:"cage"` // "" where there is none
+	Config   []string         `json:"config_problems"`
+	Accounts []accountChecked `json:"accounts"`
+	Chain    []string         `json:"chain"`
+	// Undeclared ones are installed, and serve nobody before an account names them.
+	Undeclared []string             `json:"undeclared"`
+	Stray      []string             `json:"stray"` // keys in the environment that are not used
+	Unknown    []store.UnknownFrame `json:"unknown_frames"`
 }
 
 // accountChecked is one account, asked just now.
@@ -88,6 +92,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 		c.Cage = abi
 	}
 	c.Accounts = o.ask(ctx, policy)
+	c.Undeclared = append([]string{}, undeclared(o.streams, policy)...)
 	for _, e := range policy.Chain {
 		c.Chain = append(c.Chain, e.String())
 	}
@@ -206,6 +211,9 @@ func (o *doctorOptions) print(c checkup) {
 			fmt.Fprintf(o.out, "  talks to %s\n", a.Route)
 		}
 	}
+	for _, name := range c.Undeclared {
+		fmt.Fprintf(o.out, "%s is installed and not used: whose money it spends is yours to say. %s\n", name, declare(name))
+	}
 	if len(c.Chain) > 0 {
 		fmt.Fprintf(o.out, "chain: %s\n", strings.Join(c.Chain, ", then "))
 		if twice := c.twice(); twice != "" {
@@ -223,6 +231,16 @@ func (o *doctorOptions) print(c checkup) {
 	for _, p := range c.Config {
 		fmt.Fprintln(o.out, p)
 	}
+}
+
+// undeclared names what is installed beside the accounts.
+func undeclared(s *streams, policy config.Policy) []string {
+	return harness.Undeclared(harness.Children(s.environ, policy.Pass), slices.Collect(maps.Values(policy.Accounts)))
+}
+
+// declare is how an installed program comes into a chain.
+func declare(name string) string {
+	return fmt.Sprintf("In the configuration: [accounts.%s] with harness = %q and posture = \"subscription\", \"metered\" or \"local\"; then it may stand in a chain", name, name)
 }
 
 // twice names a vendor with two accounts in the chain; "" where there is none.

@@ -72,6 +72,11 @@ func (o *initOptions) configure(ctx context.Context, path string) error {
 		}
 		fmt.Fprintf(o.err, "%s is left out: %s\n", a.Account, a.Lacks)
 	}
+	var more strings.Builder
+	for _, name := range undeclared(o.streams, policy) {
+		fmt.Fprintf(o.err, "%s is left out: whose money it spends is yours to say. %s\n", name, declare(name))
+		fmt.Fprintf(&more, "\n# [accounts.%s]\n# harness = %q\n# posture = \"subscription\" # or \"metered\", or \"local\"\n", name, name)
+	}
 	if len(ready) == 0 {
 		return &UserError{Msg: "no engine is ready, so there is nothing to write down", Hint: "`paceline doctor` says what each one lacks", Code: exitSignIn}
 	}
@@ -82,6 +87,9 @@ func (o *initOptions) configure(ctx context.Context, path string) error {
 # engine what the thread is about. A run on one engine: paceline run -e claude
 default = [%s]
 `, strings.Join(names, ", "))
+	if more.Len() > 0 {
+		text += "\n# These are installed, too. Without their \"# \", and named in the chain above, they\n# serve as well." + more.String()
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}

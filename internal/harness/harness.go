@@ -65,6 +65,25 @@ func Named(name string) (Harness, bool) {
 	return nil, false
 }
 
+// Undeclared names the harnesses that are installed and stand for no account.
+// They serve nobody before their user says whose money they spend (P6).
+func Undeclared(env Environment, declared []paceline.Account) (out []string) {
+	names := []string{(agy{}).Name()}
+	for _, a := range agents {
+		if a.name != own {
+			names = append(names, a.name)
+		}
+	}
+	for _, name := range names {
+		h, _ := Named(name)
+		_, err := h.Find(env)
+		if err == nil && !slices.ContainsFunc(declared, func(a paceline.Account) bool { return a.Harness == name }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // Proves reports whether what a harness tells of a turn is proof by itself that
 // it did no work. Of every other the tree has to agree as well (F10): their
 // streams show less than they do, or were never recorded by us.

@@ -131,7 +131,8 @@ func TestAgy(t *testing.T) {
 		{"F1 F6 a limit before any work moves on, whatever its retryable says", fakeapi.AgyScript{Turns: turns{{Error: fakeapi.AgyQuota("2h31m33s")}}}, "Switched to codex after agy hit its usage limit.", 1, "Codex was here."},
 		{"F6 a limit that only old versions' log tells", fakeapi.AgyScript{Old: "2h"}, "Switched to codex after agy hit its usage limit.", 0, "Codex was here."},
 		{"F9 signed out, as its log proves", fakeapi.AgyScript{SignedOut: true}, "Switched to codex after agy was signed out.", 0, "Codex was here."},
-		{"F6 offline, in the very same words", fakeapi.AgyScript{Offline: true}, "Switched to codex", 0, "Codex was here."},
+		{"F6 offline, in the very same words", fakeapi.AgyScript{Offline: true}, "Switched to codex after agy could not be reached.", 0, "Codex was here."},
+		{"F9 the same words without a log claim no sign-out", fakeapi.AgyScript{Mum: true}, "Switched to codex after agy could not be reached.", 0, "Codex was here."},
 		{"F6 no capacity", fakeapi.AgyScript{Turns: turns{{Error: &fakeapi.AgyError{
 			Text: "model unreachable", Short: "UNAVAILABLE (code 503): No capacity available for model x on the server", Is: "UNAVAILABLE", Code: 503, Kind: "http",
 		}}}}, "Switched to codex", 1, "Codex was here."},

@@ -34,6 +34,8 @@ type AgyScript struct {
 	// SignedOut and Offline have it refuse at its start, in the same words.
 	SignedOut bool `json:"signed_out,omitempty"`
 	Offline   bool `json:"offline,omitempty"`
+	// Mum has it refuse at its start as well, its log saying nothing of why.
+	Mum bool `json:"mum,omitempty"`
 	// Lapses has its sign-in end with its first turn.
 	Lapses bool `json:"lapses,omitempty"`
 	// Old is 1.0: a used up quota ends it without a word, and with exit 0.
@@ -282,6 +284,7 @@ func (p *agyProcess) refuses() bool {
 		fmt.Fprintln(p.log, `W1 browser.go:258] token refresh failed: oauth2: "invalid_grant" "Bad Request"`)
 	case p.script.Offline:
 		fmt.Fprintln(p.log, `W1 browser.go:256] token refresh failed due to network error: Post "https://oauth2.example/token": connection refused`)
+	case p.script.Mum:
 	default:
 		return false
 	}

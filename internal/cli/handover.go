@@ -32,6 +32,7 @@ the chain that can serve. Nothing goes back by itself after a handover:
   paceline handover t-0bq8f2m1kd4 --dry-run`
 	c.Flags().StringVarP(&o.wish.Engine, "engine", "e", "", "the `engine` that takes over; it need not be in the chain")
 	c.Flags().StringVar(&o.wish.Model, "model", "", "the `model` that it is to use, as it names it")
+	c.Flags().BoolVar(&o.wish.Force, "force", false, "do not wait for the turn to end: stop it, and go on elsewhere from what it did")
 	c.Flags().BoolVar(&o.wish.Dry, "dry-run", false, "say what would be done, and do nothing")
 	return c
 }

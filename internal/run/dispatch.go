@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/place"
 )
 
@@ -24,24 +25,32 @@ func dispatch(s State, e DispatchDue, f Facts) (State, []Effect) {
 	if s.Claim.Phase != Pending {
 		return s, nil // performed already: two attempts create one run (F18)
 	}
+	f.Over = s.Claim.Asked
 	d := decision(s, "dispatch due", f)
 	why, next := recheck(s, f)
 	if why != "" {
 		return skip(s, why, d, f)
 	}
 	target := next.Engine
-	successor := State{
+	born := State{
 		ID: e.Next, Thread: s.Thread, Message: s.Message, After: s.ID, Hop: s.Hop + 1,
-		Engine: target, Phase: Queued, Carry: carry(s, *s.Failure, f), Created: f.Now,
+		Engine: target, Phase: Queued, Carry: successor(s, target, f), Created: f.Now,
 	}
 	line := fmt.Sprintf("Switched to %s after %s %s.", target, s.Engine, s.Claim.Why)
-	if successor.Carry == Progress {
+	if s.Claim.Asked {
+		born.Hop = s.Hop // no engine failed: the chain is where it was
+		line = fmt.Sprintf("Handed over from %s to %s, as its user asked.", s.Engine, target)
+	}
+	if born.Carry == Progress {
 		line = strings.TrimSuffix(line, ".") + "; it goes on from what was done."
 	}
+	if born.Carry == Continue {
+		line = fmt.Sprintf("Back on %s after %s %s: it goes on where it was.", target, s.Engine, s.Claim.Why)
+	}
 	if target == s.Engine {
-		successor.Hop = s.Hop
-		if successor.Carry != Progress {
-			successor.Carry = s.Carry
+		born.Hop = s.Hop
+		if born.Carry != Progress {
+			born.Carry = s.Carry
 		}
 		line = fmt.Sprintf("Trying %s again: %s.", target, s.Claim.Why)
 	}
@@ -50,7 +59,23 @@ func dispatch(s State, e DispatchDue, f Facts) (State, []Effect) {
 	}
 	s.Claim.Phase, s.Claim.Next, s.Claim.Target, s.Claim.Resolved = Dispatched, e.Next, target, f.Now
 	d.What, d.Why, d.Out = "dispatch to "+target.String(), "the claim still holds", next.Out
-	return s, []Effect{Create{successor}, Announce{line}, Decide{d}}
+	return s, []Effect{Create{born, s.Claim.Asked}, Announce{line}, Decide{d}}
+}
+
+// successor is what a claim's run is sent. An engine that was left because its
+// user wanted the seat elsewhere goes on where it was, when nobody has done
+// anything there (Z30).
+func successor(s State, target paceline.Engine, f Facts) Carry {
+	back := lastOn(target, f)
+	if back == nil || !back.Claim.Asked || !back.Sent || back.Conversation == "" || f.Lacks[target] || s.Work != paceline.WorkNone {
+		return carry(s, *s.Failure, f)
+	}
+	for _, r := range f.Earlier {
+		if r.Created.After(back.Created) && r.Work != paceline.WorkNone {
+			return carry(s, *s.Failure, f)
+		}
+	}
+	return Continue
 }
 
 // recheck asks refusal once more, with the facts of now. The target may have
@@ -64,6 +89,9 @@ func recheck(s State, f Facts) (why string, next place.Choice) {
 			return "its message may no longer be sent again", next
 		}
 		return "", place.Choice{Engine: s.Engine, Found: true}
+	}
+	if s.Claim.Asked && f.Asked == nil {
+		return "its user took the move back", next
 	}
 	next = choose(s, s.Failure.Cause, f)
 	f.Kept = true // a claim is only written where it was

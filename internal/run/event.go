@@ -41,6 +41,9 @@ type (
 	// StopAsked: its user, or the end of the server, wants it over. The child is
 	// gone when this is stepped.
 	StopAsked struct{ By string }
+	// HandedOver: its user moves the seat in the middle of the run (Z91). The child
+	// is gone when this is stepped, and Ending holds what is known of its work.
+	HandedOver struct{ Ending wire.Ending }
 	// Reconciled: a person has looked at every call of the run that began and
 	// never reported.
 	Reconciled struct{}
@@ -62,6 +65,7 @@ func (Worked) event() string          { return "worked" }
 func (End) event() string             { return "end" }
 func (Lost) event() string            { return "lost" }
 func (StopAsked) event() string       { return "stop asked" }
+func (HandedOver) event() string      { return "handed over" }
 func (Reconciled) event() string      { return "reconciled" }
 func (WaitOver) event() string        { return "wait over" }
 func (DispatchDue) event() string     { return "dispatch due" }
@@ -76,10 +80,17 @@ type Effect interface{ effect() string }
 type (
 	// Dispatch is performed later, by a job: it ends the run's claim.
 	Dispatch struct{ Run paceline.RunID }
-	// Create is the successor's row.
-	Create struct{ Run State }
+	// Create is the successor's row; Asked where it takes the seat because the
+	// thread's user wants it there.
+	Create struct {
+		Run   State
+		Asked bool
+	}
 	// Resume is the row of the run that goes on after a wait.
-	Resume struct{ Run State }
+	Resume struct {
+		Run   State
+		Asked bool
+	}
 	// Await: the message waits now.
 	Await struct{ Wait Wait }
 	// Announce is a line of ours in the thread, for people and for the log.
@@ -169,7 +180,11 @@ type Facts struct {
 	Silent []string
 	// Kept says that everything the run was seen to do is on record. A packet
 	// made of less would have it done twice.
-	Kept     bool
+	Kept bool
+	// Asked is the engine to which the thread's user wants the seat moved; nil is
+	// none. Over says that he does not wait for the turn to end by itself.
+	Asked    *place.Candidate
+	Over     bool
 	Steered  bool // somebody added to the run while it ran (F13)
 	Stop     bool // its user asked to stop it, perhaps before the failure landed (F19)
 	Archived bool // the thread was archived or deleted

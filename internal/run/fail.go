@@ -27,7 +27,7 @@ import (
 // refusal is part of the decision.
 func fail(s State, failure paceline.Failure, d Decision, f Facts) (State, []Effect) {
 	s.Phase = Failed
-	if failure.Cause == paceline.CauseStopped {
+	if failure.Cause == paceline.CauseStopped && !f.Over {
 		s.Phase = Stopped
 	}
 	s.Failure = &failure
@@ -46,12 +46,19 @@ func fail(s State, failure paceline.Failure, d Decision, f Facts) (State, []Effe
 		d.What, d.Why = "no failover", why
 		return rest(s, failure, why, d, f, effects)
 	}
-	s.Claim = Claim{Phase: Pending, Target: next.Engine, Why: did(failure.Cause), Since: f.Now}
+	became := did(failure.Cause)
+	if f.Over {
+		became = "was handed over by its user"
+	}
+	s.Claim = Claim{Phase: Pending, Target: next.Engine, Why: became, Since: f.Now, Asked: f.Asked != nil}
 	d.What = "claim " + next.Engine.String()
-	d.Why = fmt.Sprintf("%s %s having done no work", s.Engine, did(failure.Cause))
+	d.Why = fmt.Sprintf("%s %s having done no work", s.Engine, became)
 	if w := touched(s, failure, f); w != "" {
 		d.What = "claim " + next.Engine.String() + " for a rollover"
-		d.Why = fmt.Sprintf("%s %s, and %s: what was done goes along in a packet, the prompt does not", s.Engine, did(failure.Cause), w)
+		d.Why = fmt.Sprintf("%s %s, and %s: what was done goes along in a packet, the prompt does not", s.Engine, became, w)
+	}
+	if s.Claim.Asked {
+		d.Why += "; its user wants the seat there"
 	}
 	if next.Weaker != "" {
 		d.Why += "; weaker there, as allowed: " + next.Weaker
@@ -72,22 +79,28 @@ func rest(s State, failure paceline.Failure, why string, d Decision, f Facts, ef
 	}
 	s.Wait = w
 	d.What, d.Why = fmt.Sprintf("wait for %s until %s (%s)", w.For, w.Until.UTC().Format(time.RFC3339), w.Source), why
-	return s, append(effects, Await{w}, Announce{waiting(w, s, f)}, Decide{d})
+	line := waiting(w, s, f)
+	if f.Over {
+		line = fmt.Sprintf("The seat stays with %s: %s.", s.Engine, why)
+	}
+	return s, append(effects, Await{w}, Announce{line}, Decide{d})
 }
 
 // refusal says why a failed run's message may not be sent again; "" means that
 // it may. It is the only predicate for it, at the failure and again when the
 // claim is dispatched (F58).
 func refusal(s State, failure paceline.Failure, next place.Choice, f Facts) string {
-	done := touched(s, failure, f)
+	done, asked := touched(s, failure, f), f.Asked != nil
 	switch {
-	case f.Stop || failure.Cause == paceline.CauseStopped:
+	case f.Stop || failure.Cause == paceline.CauseStopped && !f.Over:
 		return "it was stopped by its user" // F19: also a Stop that was asked before the failure landed
 	case f.Archived:
 		return "its thread was archived"
-	case !moves(failure.Cause):
+	case asked && !next.Found:
+		return f.Asked.Engine.String() + " cannot take the seat: " + next.Out[0].Why // Z46
+	case !moves(failure.Cause) && !asked:
 		return "another engine does not help: " + failure.Cause.String() // model, context, crash, other
-	case done != "" && !f.Roll:
+	case done != "" && !f.Roll && !asked:
 		return done // P1
 	case done != "" && !f.Kept:
 		return done + ", and what it did is not all on record"
@@ -95,12 +108,14 @@ func refusal(s State, failure paceline.Failure, next place.Choice, f Facts) stri
 		return silent(done, f)
 	case f.Message.Kind != paceline.KindPrompt:
 		return "its message is a " + f.Message.Kind.String() + ", not a prompt" // F12
-	case f.Steered && done == "": // a packet says what was added; a prompt would lack it
+	case f.Steered && done == "" && !asked: // a packet says what was added; a prompt would lack it
 		return "it was steered, and only its first text could be sent again" // F13
 	case f.Asking:
 		return "a question of the run is unanswered"
 	case f.Since > 0:
 		return "something else ran in the thread since" // F19
+	case asked:
+		return "" // whether, how often and where work moves is his to say
 	case f.Off:
 		return "failover is switched off"
 	case len(f.Chain) < 2:
@@ -139,8 +154,8 @@ func silent(done string, f Facts) string {
 // carry is what a successor's prompt is wrapped in.
 func carry(s State, failure paceline.Failure, f Facts) Carry {
 	switch {
-	case touched(s, failure, f) != "":
-		return Progress
+	case touched(s, failure, f) != "", f.Steered:
+		return Progress // a packet holds what was added; a prompt would lack it
 	case f.Message.Opener:
 		return Bare
 	}
@@ -308,7 +323,7 @@ func settle(s State, failure paceline.Failure, why string, f Facts) Settle {
 			Hint: "run it in a terminal to answer, or with --mode edit",
 		}
 	}
-	if w := touched(s, failure, f); f.Roll && (moves(failure.Cause) || failure.Cause == paceline.CauseCrash) && silent(w, f) != "" {
+	if w := touched(s, failure, f); (f.Over || f.Roll && (moves(failure.Cause) || failure.Cause == paceline.CauseCrash)) && silent(w, f) != "" {
 		return Settle{
 			Status: NeedPerson, Text: fmt.Sprintf("%s %s in the middle of a call, and nobody knows whether it took effect", s.Engine, did(failure.Cause)),
 			Hint: fmt.Sprintf("%s: look at what it did, then `paceline reconcile %s`", strings.Join(f.Silent, "; "), s.Thread), Reset: failure.Reset,

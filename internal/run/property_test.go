@@ -22,6 +22,7 @@ type world struct {
 	settled int
 	created map[paceline.RunID]int // successors by source
 	stop    bool
+	asked   *place.Candidate // where its user wants the seat
 	opener  bool
 	roll    bool
 	// patience is the message's: the chain alone is walked where it is negative.
@@ -33,6 +34,9 @@ func (w *world) facts(i int) Facts {
 		Now: w.now, Chain: w.chain, Stop: w.stop,
 		Message: paceline.Message{ID: "m1", Kind: paceline.KindPrompt, Opener: w.opener, Patience: w.patience},
 		Roll:    w.roll, Kept: w.roll,
+	}
+	if w.runs[i].Claim.Phase == Pending && w.runs[i].Claim.Asked {
+		f.Asked = w.asked
 	}
 	for j, r := range w.runs {
 		if j != i {
@@ -123,7 +127,16 @@ func TestAnyOrder(t *testing.T) {
 			i := rapid.IntRange(0, len(w.runs)-1).Draw(t, "run")
 			id := w.runs[i].ID
 			f := w.facts(i)
-			switch rapid.IntRange(0, 9).Draw(t, "event") {
+			switch rapid.IntRange(0, 10).Draw(t, "event") {
+			case 10:
+				over := f
+				c := candidate(fmt.Sprintf("e%d", rapid.IntRange(0, len(w.chain)).Draw(t, "wanted")))
+				w.asked = &c
+				if c.Engine != w.runs[i].Engine && w.runs[i].Live() {
+					over.Asked, over.Kept = &c, true
+					e := w.ending(t, id)
+					w.step(t, i, HandedOver{e}, over)
+				}
 			case 0, 1:
 				w.step(t, i, Begin{}, f)
 			case 2:
@@ -158,16 +171,22 @@ func TestAnyOrder(t *testing.T) {
 				w.step(t, i, DispatchRefused{Why: "x"}, w.facts(i))
 			}
 		}
-		open, seen := 0, map[paceline.Engine]int{}
+		open, seen, wished := 0, map[paceline.Engine]int{}, map[paceline.RunID]bool{}
+		for _, r := range w.runs {
+			wished[r.Claim.Next] = wished[r.Claim.Next] || r.Claim.Asked
+		}
 		for _, r := range w.runs {
 			if r.Claim.Phase == Pending {
 				t.Fatalf("P3 the claim of %s never ends", r.ID)
 			}
-			if r.Waiting() {
+			if r.Waiting() && r.Failure.Cause != paceline.CauseStopped {
 				t.Fatalf("%s waits although it was told not to", r.ID)
 			}
 			if r.Open() {
 				open++
+			}
+			if r.Claim.Asked || wished[r.ID] {
+				continue // its user may have it go to and fro
 			}
 			if seen[r.Engine]++; seen[r.Engine] > 1 {
 				t.Fatalf("F70 %s had the message twice", r.Engine)

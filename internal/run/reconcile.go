@@ -20,12 +20,13 @@ func reconciled(s State, f Facts) (State, []Effect) {
 	d := decision(s, "reconciled", f)
 	f.Kept = true // a person vouches for it
 	next, why := place.Choice{}, ""
-	if s.Failure.Cause == paceline.CauseCrash {
+	if f.Asked == nil && (s.Failure.Cause == paceline.CauseCrash || s.Failure.Cause == paceline.CauseStopped) {
 		next = place.Choice{Engine: s.Engine, Found: true}
 		if !f.Roll || !resendable(f) {
 			why = "its thread may not go on"
 		}
 	} else {
+		f.Over = f.Asked != nil
 		next = choose(s, s.Failure.Cause, f)
 		why = refusal(s, *s.Failure, next, f)
 	}
@@ -34,7 +35,7 @@ func reconciled(s State, f Facts) (State, []Effect) {
 		d.What, d.Why = "not carried on", why
 		return s, []Effect{Decide{d}}
 	}
-	s.Claim = Claim{Phase: Pending, Target: next.Engine, Why: did(s.Failure.Cause), Since: f.Now}
+	s.Claim = Claim{Phase: Pending, Target: next.Engine, Why: did(s.Failure.Cause), Since: f.Now, Asked: f.Asked != nil}
 	d.What = fmt.Sprintf("claim %s for a rollover", next.Engine)
 	d.Why = "a person has looked at what nobody knew the end of"
 	return s, []Effect{Reopen{}, Dispatch{s.ID}, Decide{d}}

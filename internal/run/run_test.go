@@ -185,7 +185,7 @@ func TestDispatch(t *testing.T) {
 			t.Fatalf("claim %+v", got.Claim)
 		}
 		want := State{ID: "r2", Thread: "t1", Message: "m1", After: "r1", Hop: 1, Engine: engine("codex"), Created: now}
-		if diff := cmp.Diff([]Create{{want}}, of[Create](effects)); diff != "" {
+		if diff := cmp.Diff([]Create{{Run: want}}, of[Create](effects)); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]Announce{{"Switched to codex after claude hit its usage limit."}}, of[Announce](effects)); diff != "" {

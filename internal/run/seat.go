@@ -27,6 +27,7 @@ type Seat struct {
 type Move struct {
 	Engine paceline.Engine `json:"engine"`
 	Home   bool            `json:"home,omitempty"` // into the conversation that was set aside there
+	Now    bool            `json:"now,omitempty"`  // the turn that runs is not waited for
 	At     time.Time       `json:"at"`             // when it was asked for
 }
 
@@ -81,7 +82,9 @@ type SeatFacts struct {
 	Model    string           // named for whichever engine it is
 	Weaker   place.Weaker
 	Working  bool     // a run is under way
+	Prompt   bool     // and answers a prompt
 	Waiting  bool     // a message waits for an engine
+	Force    bool     // do not wait for the turn's end
 	Silent   []string // calls that wait for a person to settle them
 	Archived bool
 }
@@ -103,6 +106,7 @@ type Answer struct {
 // When a move is made.
 const (
 	withNext = "with the next message"
+	atOnce   = "now"
 	atEnd    = "with the next message, when this turn has ended"
 )
 
@@ -115,7 +119,7 @@ func Handover(f SeatFacts) Answer {
 		return a
 	}
 	if f.Target == nil {
-		if n := f.Seat.Next; n != nil && !n.Home {
+		if n := f.Seat.Next; n != nil && !n.Home && !f.Force {
 			a.To, a.What = n.Engine.String(), "it is on record already that the seat moves to "+n.Engine.String()
 			return a
 		}
@@ -124,7 +128,7 @@ func Handover(f SeatFacts) Answer {
 	e := f.Target.Engine
 	a.To = e.String()
 	switch n := f.Seat.Next; {
-	case n != nil && n.Engine == e && !n.Home:
+	case n != nil && n.Engine == e && !n.Home && !(f.Force && f.Working && !n.Now):
 		a.What = "it is on record already that the seat moves to " + a.To
 		return a
 	case e == f.Held:
@@ -140,6 +144,9 @@ func Handover(f SeatFacts) Answer {
 	}
 	return f.move(a, Move{Engine: e, At: f.Now})
 }
+
+// cuts reports whether the move is made in the middle of a turn.
+func (f SeatFacts) cuts() bool { return f.Force && f.Working }
 
 // onward hands over to the next engine of the chain that can serve.
 func (f SeatFacts) onward(a Answer) Answer {
@@ -235,6 +242,10 @@ func (f SeatFacts) refused(a *Answer) bool {
 	switch {
 	case f.Archived:
 		a.What, a.Code, a.When = "the thread was archived", 1, ""
+	case f.cuts() && !f.Prompt:
+		// What an engine was told about itself means nothing to another (F12).
+		a.What, a.Code, a.When = "what runs is no prompt, and is not carried on elsewhere", 1, ""
+		a.Hint = "without --force it moves when this has ended"
 	case len(f.Silent) > 0:
 		// No successor may go on before somebody has looked (Z43).
 		a.What, a.Code, a.When = "calls of it began and never reported: "+strings.Join(f.Silent, "; "), 5, ""
@@ -259,6 +270,10 @@ func (f SeatFacts) barred(a Answer, c place.Candidate, why string) Answer {
 }
 
 func (f SeatFacts) move(a Answer, m Move) Answer {
+	m.Now = f.cuts() && !m.Home
+	if m.Now || f.Waiting && !f.Working && !m.Home {
+		a.When = atOnce // a message that waits for an engine is at an idle boundary
+	}
 	a.To, a.Seat.Next, a.Change = m.Engine.String(), &m, true
 	a.What, a.Why = "hand over to "+a.To, "its user asked for it"
 	if m.Home {

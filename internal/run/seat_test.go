@@ -46,7 +46,9 @@ func displaced(f *SeatFacts) {
 	f.Held, f.Been = engine("codex"), []paceline.Engine{engine("claude"), engine("codex")}
 }
 
-func working(f *SeatFacts) { f.Working = true }
+func working(f *SeatFacts) { f.Working, f.Prompt = true, true }
+
+func force(f *SeatFacts) { f.Force = true }
 
 func TestWishes(t *testing.T) {
 	const again, idle, busy = "on record already", "with the next message", "when this turn has ended"
@@ -63,6 +65,11 @@ func TestWishes(t *testing.T) {
 	}{
 		{name: "Z40 an idle seat is handed over with its next message", wish: Handover, f: seated(to("codex")), next: "codex", says: idle},
 		{name: "Z42 a running turn is not cut: it moves after it", wish: Handover, f: seated(to("codex"), working), next: "codex", says: busy},
+		{name: "Z91 with --force it moves now, in the middle of the turn", wish: Handover, f: seated(to("codex"), working, force), next: "codex", says: "| now |"},
+		{name: "Z91 --force hurries a move that was asked for before", wish: Handover, f: seated(to("codex"), working, force, next("codex", false)), next: "codex", says: "| now |"},
+		{name: "Z91 --force changes nothing where nothing runs", wish: Handover, f: seated(to("codex"), force), next: "codex", says: idle},
+		{name: "Z42 a message that waits for an engine goes there at once", wish: Handover, f: seated(to("codex"), func(f *SeatFacts) { f.Waiting = true }), next: "codex", says: "| now |"},
+		{name: "F12 what is no prompt is not carried on elsewhere", wish: Handover, f: seated(to("codex"), working, force, func(f *SeatFacts) { f.Prompt = false }), code: 1, says: "without --force"},
 		{name: "any engine may be named, outside of the chain too", wish: Handover, f: seated(to("office")), next: "office"},
 		{
 			name: "Z47 another posture is an operator's act",

@@ -88,6 +88,8 @@ type State struct {
 	Starts       int                     `json:"starts"`            // children started, recoveries included
 	Sent         bool                    `json:"sent"`              // `sending` was reached: the prompt may be out
 
+	// Kept says that all that it was seen to do is on record: a packet can tell it.
+	Kept     bool              `json:"kept,omitempty"`
 	Work     paceline.Work     `json:"work"` // unknown until proved, even for a run that never sent
 	WorkedBy paceline.Evidence `json:"worked_by,omitzero"`
 	Failure  *paceline.Failure `json:"failure,omitempty"`
@@ -107,7 +109,8 @@ type Claim struct {
 	Why      string          `json:"why,omitempty"`  // the cause in words ("hit its usage limit"), or why it was skipped
 	Since    time.Time       `json:"since,omitzero"` // when it was written
 	Refused  int             `json:"refused,omitempty"`
-	Next     paceline.RunID  `json:"next,omitempty"` // dispatched: the run that it became
+	Asked    bool            `json:"asked,omitempty"` // its user named the target, and the engine did not fail
+	Next     paceline.RunID  `json:"next,omitempty"`  // dispatched: the run that it became
 	Resolved time.Time       `json:"resolved,omitzero"`
 }
 

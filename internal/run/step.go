@@ -13,6 +13,9 @@ import (
 // out of order changes nothing and has no effects, so a caller that lost a race
 // loads again and steps again.
 func Step(s State, e Event, f Facts) (State, []Effect) {
+	if f.Asked != nil && f.Asked.Engine == s.Engine {
+		f.Asked = nil // it is there already
+	}
 	switch e := e.(type) {
 	case Begin:
 		return begin(s, e, f)
@@ -35,6 +38,8 @@ func Step(s State, e Event, f Facts) (State, []Effect) {
 		return lost(s, e, f)
 	case StopAsked:
 		return stopAsked(s, e, f)
+	case HandedOver:
+		return handedOver(s, e, f)
 	case Reconciled:
 		return reconciled(s, f)
 	case WaitOver:
@@ -140,7 +145,7 @@ func end(s State, end wire.Ending, event string, f Facts) (State, []Effect) {
 	case paceline.OutcomeFailed:
 	}
 	end.Failure.Work = atLeast(s.Work, end.Failure.Work)
-	s.Work = end.Failure.Work
+	s.Work, s.Kept = end.Failure.Work, f.Kept
 	return fail(s, end.Failure, d, f)
 }
 
@@ -216,8 +221,12 @@ func decision(s State, event string, f Facts) Decision {
 	return Decision{At: f.Now, Run: s.ID, Event: event, From: s.Phase, To: s.Phase}
 }
 
-// choose asks who could serve this message after s.
+// choose asks who could serve this message after s. Where its user wants the seat
+// somewhere, that is the answer: its posture and its containment are his to choose.
 func choose(s State, cause paceline.Cause, f Facts) place.Choice {
+	if f.Asked != nil {
+		return place.Choose([]place.Candidate{*f.Asked}, place.Ask{Now: f.Now, Weaker: place.WeakerAnnounce})
+	}
 	a := place.Ask{Now: f.Now, Weaker: f.Weaker, Tried: tried(s, f), OffRoute: routeFault(cause)}
 	for i, c := range f.Chain {
 		if c.Engine == s.Engine {
@@ -236,6 +245,9 @@ func choose(s State, cause paceline.Cause, f Facts) place.Choice {
 func tried(s State, f Facts) []paceline.Engine {
 	out := []paceline.Engine{s.Engine}
 	for _, r := range f.Earlier {
+		if r.Claim.Asked && r.Engine != s.Engine {
+			continue // it did not fail: its user moved the seat, and it can go on (Z30)
+		}
 		out = append(out, r.Engine)
 	}
 	return out

@@ -59,6 +59,8 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 	w = Wait{For: s.Engine, Why: did(failure.Cause)}
 	n := inARow(s, failure.Cause, f)
 	switch {
+	case f.Over: // it was going on, and goes on
+		w.Until = f.Now.Add(failures[0])
 	case failure.Cause == paceline.CauseThrottle && !failure.Reset.Known() && n > 1:
 		// Repetition makes a limit of it (F46).
 		failure.Reset = paceline.Reset{At: f.Now.Add(outages[min(n, len(outages))-1]), Source: paceline.ResetAssumed}
@@ -81,7 +83,7 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 	switch p := f.Message.Patience; {
 	case f.Stop || f.Archived || f.Asking || f.Since > 0:
 		return Wait{}, "it was ended"
-	case p < 0:
+	case p < 0 && !f.Over:
 		return Wait{}, "it was told not to wait"
 	case f.Message.Kind != paceline.KindPrompt:
 		return Wait{}, "its message is a " + f.Message.Kind.String() + ", not a prompt"
@@ -218,7 +220,19 @@ func waitOver(s State, e WaitOver, f Facts) (State, []Effect) {
 		return s, nil
 	}
 	d := decision(s, "wait over", f)
+	f.Kept = f.Kept || s.Kept
 	target, ok := s.Engine, kind(s.Failure.Cause) != 0
+	asked := false
+	if f.Asked != nil {
+		ch := choose(s, s.Failure.Cause, f)
+		over := f
+		over.Over = true
+		if asked = refusal(s, *s.Failure, ch, over) == ""; asked {
+			target, ok = ch.Engine, true
+		}
+		d.Out = ch.Out
+		f.Asked = nil
+	}
 	for _, c := range f.Chain {
 		if ok {
 			break
@@ -236,10 +250,20 @@ func waitOver(s State, e WaitOver, f Facts) (State, []Effect) {
 	}
 	s.Wait = Wait{}
 	d.What, d.Why = "go on with "+target.String(), "its wait is over"
+	if asked {
+		d.Why = "its user wants the seat there"
+	}
 	if next.Carry == Continue {
 		d.Why += "; its conversation holds the message, and is continued"
 	}
-	return s, []Effect{Resume{next}, Announce{fmt.Sprintf("Going on with %s.", target)}, Decide{d}}
+	if asked {
+		line := fmt.Sprintf("Handed over from %s to %s, as its user asked", s.Engine, target)
+		if next.Carry == Progress {
+			line += "; it goes on from what was done"
+		}
+		return s, []Effect{Resume{next, true}, Announce{line + "."}, Decide{d}}
+	}
+	return s, []Effect{Resume{next, false}, Announce{fmt.Sprintf("Going on with %s.", target)}, Decide{d}}
 }
 
 // waitMore waits on, since the reset has moved.

@@ -51,12 +51,20 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return o.fail(ctx, r.ID, paceline.CauseAuth, "not signed in")
 	}
-	d := &drive{owner: o, harness: h, launch: l, turn: t, id: r.ID}
+	d := &drive{owner: o, harness: h, launch: l, turn: t, id: r.ID, engine: r.Engine}
 	if err := o.alone(ctx, r); err != nil {
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return err
 	}
 	d.before = look()
+	if d.seized(ctx) { // nothing was sent yet
+		_, _ = t.Kill(context.WithoutCancel(ctx))
+		seen, err := o.around(ctx)
+		if err != nil {
+			return err
+		}
+		return o.handedOver(ctx, r.ID, wire.Ending{}, seen)
+	}
 	if _, _, err := o.decide(ctx, r.ID, run.Send{Conversation: t.Opened.Conversation}, facts{}); err != nil {
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return err

@@ -17,6 +17,7 @@ import (
 // made in: looking takes time.
 type facts struct {
 	chain  []place.Candidate
+	asked  *place.Candidate // where its user wants the seat
 	stop   bool
 	asking bool
 	probe  run.Probe
@@ -28,7 +29,7 @@ type facts struct {
 // facts gathers everything that a rule may look at.
 func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts) (run.Facts, error) {
 	f := run.Facts{
-		Now: time.Now(), Chain: seen.chain, Stop: seen.stop, Asking: seen.asking, Probe: seen.probe, Lacks: seen.lacks,
+		Now: time.Now(), Chain: seen.chain, Asked: seen.asked, Stop: seen.stop, Asking: seen.asking, Probe: seen.probe, Lacks: seen.lacks,
 		MaxHops: o.policy.Fallback.MaxHops, Weaker: o.policy.Fallback.Weaker, Off: !o.policy.Fallback.Enabled,
 		Archived: o.thread.Archived, Silent: seen.silent, Kept: seen.kept,
 		Roll: o.policy.Fallback.Rollover != config.RolloverOff, RollSilent: o.policy.Fallback.Rollover == config.RolloverAlways,
@@ -52,6 +53,33 @@ func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts
 	}
 	f.Since, err = tx.RunsSince(ctx, s.Thread, s.ID)
 	return f, err
+}
+
+// around looks at every engine that may serve, and at the one that the thread's
+// user wants the seat on.
+func (o *owner) around(ctx context.Context) (seen facts, err error) {
+	if err = o.look(ctx); err != nil {
+		return seen, err
+	}
+	if seen.chain, err = o.candidates(ctx); err != nil {
+		return seen, err
+	}
+	if next := o.seat.Next; next != nil && !next.Home {
+		c, err := o.target(ctx, *next)
+		if err != nil {
+			return seen, err
+		}
+		seen.asked = &c
+	}
+	return seen, nil
+}
+
+// target looks at the engine that the seat is to move to.
+func (o *owner) target(ctx context.Context, m run.Move) (place.Candidate, error) {
+	limits, err := o.Store.Limits(ctx)
+	c := o.candidate(ctx, m.Engine, true)
+	c.Limit = held(limits, m.Engine)
+	return c, err
 }
 
 // candidates looks at every engine that may serve the thread, in order.

@@ -29,6 +29,7 @@ type drive struct {
 	launch  harness.Launch
 	turn    *harness.Turn
 	id      paceline.RunID
+	engine  paceline.Engine
 	before  witness.Look // at the tree, when nothing was sent yet
 
 	text    strings.Builder
@@ -47,8 +48,11 @@ type drive struct {
 
 // follow observes until the turn has ended, and acts on what it means.
 func (d *drive) follow(ctx context.Context) error {
-	asked, over := d.steers.open(d.thread.ID, d.turn.Heard)
+	wheel, over := d.steers.open(d.thread.ID, d.turn.Heard)
 	defer over()
+	if d.seized(ctx) { // while its program started
+		return d.handOver(ctx)
+	}
 	watch := stall.Begin(d.policy.Stall[harness.Silence(d.harness)].Or(harness.Silence(d.harness)), time.Now())
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
@@ -66,8 +70,12 @@ func (d *drive) follow(ctx context.Context) error {
 			if silent, ok := watch.Verdict(time.Now()); ok {
 				return d.stalled(ctx, silent)
 			}
-		case a := <-asked:
+		case a := <-wheel.asked:
 			d.steer(ctx, a)
+		case <-wheel.over:
+			if d.seized(ctx) {
+				return d.handOver(ctx)
+			}
 		case <-ctx.Done():
 			if leaving(ctx) {
 				return d.leave(ctx)
@@ -364,11 +372,11 @@ func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *
 		seen.silent, seen.kept = d.silent(), d.kept
 	}
 	if end.Outcome != paceline.OutcomeCompleted {
-		chain, err := o.candidates(ctx)
+		around, err := o.around(ctx)
 		if err != nil {
 			return err
 		}
-		seen.chain = chain
+		seen.chain, seen.asked = around.chain, around.asked
 		if end.Failure.Cause == paceline.CauseAuth && d != nil && end.Failure.Work == paceline.WorkNone {
 			seen.probe = o.probe(ctx, d.harness, d.launch)
 		}

@@ -350,9 +350,13 @@ func (o *owner) record(ctx context.Context, tx *store.Tx, s run.State, effects [
 		case run.Dispatch:
 			err = o.box.Enqueue(ctx, tx, e)
 		case run.Create:
-			err = tx.AddRun(ctx, e.Run)
+			if err = tx.AddRun(ctx, e.Run); err == nil && e.Asked {
+				err = o.took(ctx, tx, e.Run.Engine)
+			}
 		case run.Resume:
-			err = tx.AddRun(ctx, e.Run)
+			if err = tx.AddRun(ctx, e.Run); err == nil && e.Asked {
+				err = o.took(ctx, tx, e.Run.Engine)
+			}
 		case run.Announce:
 			err = tx.AddItem(ctx, item(s, "announcement", map[string]string{"text": e.Text}))
 		case run.Hold:
@@ -391,7 +395,7 @@ func (o *owner) told(s run.State, effects []run.Effect) (out []Event) {
 		case run.Create:
 			ev.Event, ev.Run, ev.Why = "failover", e.Run.ID, s.Claim.Why
 			ev.FromEngine, ev.ToEngine = s.Engine.String(), e.Run.Engine.String()
-			if e.Run.Carry == run.Progress {
+			if e.Run.Carry == run.Progress || e.Asked {
 				ev.Event = "rollover"
 			}
 		case run.Hold:
@@ -458,18 +462,21 @@ func (o *owner) announce(ctx context.Context, id paceline.RunID, text string) {
 // dispatch performs a pending claim, here and now: the job that was written
 // with it is for the case that this process does not live to do it.
 func (o *owner) dispatch(ctx context.Context, r run.State) error {
-	chain, err := o.candidates(ctx)
+	seen, err := o.around(ctx)
+	if err == nil && r.After != "" {
+		seen.lacks, err = o.leftBehind(ctx, r)
+	}
 	if err == nil {
 		point("during-dispatch")
 		next := paceline.RunID(store.NewID("r"))
-		_, _, err = o.decide(ctx, r.ID, run.DispatchDue{Next: next}, facts{chain: chain})
+		_, _, err = o.decide(ctx, r.ID, run.DispatchDue{Next: next}, seen)
 	}
 	if err == nil {
 		point("after-tx2")
 		return nil
 	}
 	// The attempt is counted, so that the claim ends in any case.
-	if _, _, e := o.decide(ctx, r.ID, run.DispatchRefused{Why: "the store refused it"}, facts{chain: chain}); e != nil {
+	if _, _, e := o.decide(ctx, r.ID, run.DispatchRefused{Why: "the store refused it"}, seen); e != nil {
 		return errors.Join(err, e)
 	}
 	return nil

@@ -124,11 +124,11 @@ func (s *Supervisor) Reconcile(ctx context.Context, id paceline.ThreadID, took m
 	if err := o.Store.InTx(ctx, func(tx *store.Tx) error { return tx.AddItems(ctx, items) }); err != nil {
 		return err
 	}
-	chain, err := o.candidates(ctx)
+	seen, err := o.around(ctx)
 	if err != nil {
 		return err
 	}
-	after, effects, err := o.decide(ctx, h.Run.ID, run.Reconciled{}, facts{chain: chain})
+	after, effects, err := o.decide(ctx, h.Run.ID, run.Reconciled{}, seen)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (o *owner) recover(ctx context.Context, r run.State, m paceline.Message) er
 			lost.Ending.Failure = paceline.Failure{Cause: paceline.CauseCrash, Work: paceline.WorkUnknown, Notice: err.Error()}
 		}
 	}
-	chain, err := o.candidates(ctx)
+	seen, err := o.around(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,9 @@ func (o *owner) recover(ctx context.Context, r run.State, m paceline.Message) er
 	if err != nil {
 		return err
 	}
+	seen.silent = abouts(silent)
 	o.announce(ctx, r.ID, fmt.Sprintf("Carrying on after a crash: %s on %s was %s.", r.ID, r.Engine, r.Phase))
-	_, _, err = o.decide(ctx, r.ID, lost, facts{chain: chain, silent: abouts(silent)})
+	_, _, err = o.decide(ctx, r.ID, lost, seen)
 	return err
 }
 

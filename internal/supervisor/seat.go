@@ -69,6 +69,9 @@ func (s *Supervisor) Seat(ctx context.Context, id paceline.ThreadID, w Wish) (ru
 		}
 		return nil, nil
 	})
+	if err == nil && a.Seat.Next != nil && a.Seat.Next.Now && !w.Dry {
+		s.steers.hurry(id)
+	}
 	if err != nil || a.Code == 0 {
 		return a, err
 	}
@@ -77,7 +80,7 @@ func (s *Supervisor) Seat(ctx context.Context, id paceline.ThreadID, w Wish) (ru
 
 // seatFacts gathers what a wish is decided by.
 func (o *owner) seatFacts(ctx context.Context, w Wish) (f run.SeatFacts, err error) {
-	f = run.SeatFacts{Now: time.Now(), Model: w.Model, Weaker: o.policy.Fallback.Weaker, Archived: o.thread.Archived}
+	f = run.SeatFacts{Now: time.Now(), Model: w.Model, Weaker: o.policy.Fallback.Weaker, Archived: o.thread.Archived, Force: w.Force}
 	runs, err := o.Store.Runs(ctx, o.thread.ID)
 	if err != nil {
 		return f, err
@@ -90,7 +93,13 @@ func (o *owner) seatFacts(ctx context.Context, w Wish) (f run.SeatFacts, err err
 			f.Been = append(f.Been, r.Engine)
 		}
 		f.Waiting = f.Waiting || r.Waiting()
-		f.Working = f.Working || r.Open() && !r.Waiting()
+		if r.Open() && !r.Waiting() {
+			m, err := o.Store.Message(ctx, r.Message)
+			if err != nil {
+				return f, err
+			}
+			f.Working, f.Prompt = true, m.Kind == paceline.KindPrompt
+		}
 	}
 	if h, halted, err := o.halted(ctx); err != nil {
 		return f, err
@@ -136,14 +145,12 @@ func (o *owner) moved(ctx context.Context, m store.Message, runs []run.State) (c
 	if next == nil || m.Kind != paceline.KindPrompt {
 		return ch, run.Bare, false, nil
 	}
-	limits, err := o.Store.Limits(ctx)
+	c, err := o.target(ctx, *next)
 	if err != nil {
 		return ch, run.Bare, false, err
 	}
-	c := o.candidate(ctx, next.Engine, true)
-	c.Limit = held(limits, next.Engine)
 	if ch = place.Choose([]place.Candidate{c}, place.Ask{Now: time.Now(), Weaker: place.WeakerAnnounce}); !ch.Found {
-		return ch, run.Bare, false, o.keptBack(ctx, *next, ch)
+		return ch, run.Bare, false, o.keptBack(ctx, *next, ch.Out)
 	}
 	held, begun := seated(runs)
 	switch {
@@ -158,8 +165,8 @@ func (o *owner) moved(ctx context.Context, m store.Message, runs []run.State) (c
 }
 
 // keptBack gives a move up that can no longer be made.
-func (o *owner) keptBack(ctx context.Context, m run.Move, ch place.Choice) error {
-	d := run.Decision{At: time.Now(), Event: "placed", What: "the seat stays", Why: ch.Out[0].Why, Out: ch.Out}
+func (o *owner) keptBack(ctx context.Context, m run.Move, out []place.Exclusion) error {
+	d := run.Decision{At: time.Now(), Event: "placed", What: "the seat stays", Why: out[0].Why, Out: out}
 	err := o.commit(ctx, func(tx *store.Tx) ([]Event, error) {
 		th, err := tx.Thread(ctx, o.thread.ID)
 		if err != nil {
@@ -173,7 +180,7 @@ func (o *owner) keptBack(ctx context.Context, m run.Move, ch place.Choice) error
 	})
 	if err == nil {
 		o.decided(d)
-		o.announce(ctx, "", fmt.Sprintf("The seat stays where it is: %s cannot take it any more, %s.", m.Engine, ch.Out[0].Why))
+		o.announce(ctx, "", fmt.Sprintf("The seat stays where it is: %s cannot take it any more, %s.", m.Engine, out[0].Why))
 	}
 	return err
 }

@@ -21,6 +21,7 @@ type steers struct {
 type wheel struct {
 	asked chan steer
 	gone  chan struct{}
+	over  chan struct{} // its user does not wait for the turn to end
 	heard func() time.Time
 }
 
@@ -31,16 +32,28 @@ type steer struct {
 }
 
 // open lets steers in to the run of a thread, until over is called.
-func (s *steers) open(id paceline.ThreadID, heard func() time.Time) (asked <-chan steer, over func()) {
+func (s *steers) open(id paceline.ThreadID, heard func() time.Time) (w wheel, over func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := wheel{make(chan steer), make(chan struct{}), heard}
+	w = wheel{make(chan steer), make(chan struct{}), make(chan struct{}, 1), heard}
 	s.to[id] = w
-	return w.asked, func() {
+	return w, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.to, id)
 		close(w.gone)
+	}
+}
+
+// hurry tells a thread's run that its user moves the seat now.
+func (s *steers) hurry(id paceline.ThreadID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w, ok := s.to[id]; ok {
+		select {
+		case w.over <- struct{}{}:
+		default: // it was told
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func (o *owner) wait(ctx context.Context, r run.State) error {
 		return err
 	}
 	err = o.sleep(ctx, r.Wait.Until, func() bool {
-		if o.rests(ctx) {
+		if o.asked(ctx) {
 			return true
 		}
 		now, err := o.Store.Limits(ctx)
@@ -37,15 +37,17 @@ func (o *owner) wait(ctx context.Context, r run.State) error {
 	if err != nil || !o.seat.Parked.IsZero() {
 		return err
 	}
-	chain, err := o.candidates(ctx)
+	seen, err := o.around(ctx)
 	if err != nil {
 		return err
 	}
-	lacks, err := o.lacks(ctx, r)
-	if err != nil {
+	if seen.lacks, err = o.lacks(ctx, r); err != nil {
 		return err
 	}
-	_, _, err = o.decide(ctx, r.ID, run.WaitOver{Next: paceline.RunID(store.NewID("r"))}, facts{chain: chain, lacks: lacks})
+	after, _, err := o.decide(ctx, r.ID, run.WaitOver{Next: paceline.RunID(store.NewID("r"))}, seen)
+	if err == nil && after.Waiting() && seen.asked != nil {
+		return o.stays(ctx, *seen.asked)
+	}
 	return err
 }
 

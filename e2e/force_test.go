@@ -112,8 +112,9 @@ func TestForce(t *testing.T) {
 			Anthropic: fakeapi.Steps(fakeapi.Shell("printf claude > one.txt"), fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour)}),
 			OpenAI:    fakeapi.Steps(fakeapi.Shell("printf codex > two.txt"), fakeapi.Text{Text: "Both are there."}),
 		})
+		b.waits = true
 		id := detached(b, "-e", "claude", two)
-		until(t, "it waits", func() bool { return strings.Contains(b.want(0, "status").out, "waiting") })
+		until(t, "it waits", func() bool { return strings.Contains(b.want(0, "status").out, " waits for claude") })
 		has(t, b.want(0, "handover", id, "-e", "codex").out, "hand over to codex, now")
 		has(t, b.want(0, "attach", id).out, "Both are there.")
 		b.once(two, 1, 1) // quoted in the packet

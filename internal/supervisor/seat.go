@@ -210,11 +210,6 @@ func (o *owner) resting() error {
 	}
 }
 
-// rests reports whether the user parked the seat.
-func (o *owner) rests(ctx context.Context) bool {
-	return o.look(ctx) == nil && !o.seat.Parked.IsZero()
-}
-
 // unpark ends a rest: another message came in.
 func unpark(ctx context.Context, tx *store.Tx, id paceline.ThreadID) error {
 	th, err := tx.Thread(ctx, id)

@@ -68,11 +68,11 @@ func dispatch(s State, e DispatchDue, f Facts) (State, []Effect) {
 func successor(s State, target paceline.Engine, f Facts) Carry {
 	back := lastOn(target, f)
 	if back == nil || !back.Claim.Asked || !back.Sent || back.Conversation == "" || f.Lacks[target] || s.Work != paceline.WorkNone {
-		return carry(s, *s.Failure, f)
+		return carry(s, target, *s.Failure, f)
 	}
 	for _, r := range f.Earlier {
 		if r.Created.After(back.Created) && r.Work != paceline.WorkNone {
-			return carry(s, *s.Failure, f)
+			return carry(s, target, *s.Failure, f)
 		}
 	}
 	return Continue

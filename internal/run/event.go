@@ -189,6 +189,9 @@ type Facts struct {
 	Stop     bool // its user asked to stop it, perhaps before the failure landed (F19)
 	Archived bool // the thread was archived or deleted
 	Asking   bool // a permission or input request of the run is unanswered
+	// Held is the engine whose conversation holds the thread: it was the last that
+	// was sent anything, for another message. The zero value is none.
+	Held paceline.Engine
 	// Lacks are the engines whose own transcript was read and does not hold the
 	// message: a program that was ended at its limit may not have written it.
 	Lacks map[paceline.Engine]bool

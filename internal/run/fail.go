@@ -16,6 +16,7 @@ import (
 //	throttle                       claim: failover                 claim: rollover, else blocked
 //	transport, server, stall       claim: on another route         claim: rollover there, else blocked
 //	model, context                 nothing moves: a clear error    the same
+//	crash before it was sent       claim: failover                 –
 //	crash, other, stopped          nothing moves                   the same
 //
 // A failover sends the message again. A rollover never does: its successor is
@@ -47,8 +48,11 @@ func fail(s State, failure paceline.Failure, d Decision, f Facts) (State, []Effe
 		return rest(s, failure, why, d, f, effects)
 	}
 	became := did(failure.Cause)
-	if f.Over {
+	switch {
+	case f.Over:
 		became = "was handed over by its user"
+	case unborn(s, failure):
+		became = "did not start"
 	}
 	s.Claim = Claim{Phase: Pending, Target: next.Engine, Why: became, Since: f.Now, Asked: f.Asked != nil}
 	d.What = "claim " + next.Engine.String()
@@ -98,7 +102,7 @@ func refusal(s State, failure paceline.Failure, next place.Choice, f Facts) stri
 		return "its thread was archived"
 	case asked && !next.Found:
 		return f.Asked.Engine.String() + " cannot take the seat: " + next.Out[0].Why // Z46
-	case !moves(failure.Cause) && !asked:
+	case !moves(failure.Cause) && !unborn(s, failure) && !asked:
 		return "another engine does not help: " + failure.Cause.String() // model, context, crash, other
 	case done != "" && !f.Roll && !asked:
 		return done // P1
@@ -152,12 +156,12 @@ func silent(done string, f Facts) string {
 }
 
 // carry is what a successor's prompt is wrapped in.
-func carry(s State, failure paceline.Failure, f Facts) Carry {
+func carry(s State, to paceline.Engine, failure paceline.Failure, f Facts) Carry {
 	switch {
 	case touched(s, failure, f) != "", f.Steered:
 		return Progress // a packet holds what was added; a prompt would lack it
-	case f.Message.Opener:
-		return Bare
+	case f.Message.Opener, f.Held.Valid() && f.Held == to:
+		return Bare // to its own conversation, where that holds the thread
 	}
 	return History
 }
@@ -175,6 +179,12 @@ func moves(c paceline.Cause) bool {
 		return false
 	}
 	return false
+}
+
+// unborn reports whether the engine's program did not even come up: nothing was
+// sent, and another one may do better (Z30).
+func unborn(s State, failure paceline.Failure) bool {
+	return failure.Cause == paceline.CauseCrash && !s.Sent
 }
 
 // routeFault reports whether the route failed rather than the account.

@@ -241,3 +241,39 @@ func TestHandedOverWhileItWaits(t *testing.T) {
 		}
 	})
 }
+
+func TestUnborn(t *testing.T) {
+	starting := func(s *State) { s.Phase, s.Sent, s.Conversation = Starting, false, "" }
+	t.Run("Z30 a successor that does not start gives the message on, and one that was sent it does not", func(t *testing.T) {
+		s, f := base()
+		if got, _ := Step(s, failed(paceline.CauseCrash, paceline.WorkNone), f); got.Claim.Phase == Pending {
+			t.Error("an engine that died with the prompt in its hands was passed over")
+		}
+		starting(&s)
+		got, _ := Step(s, failed(paceline.CauseCrash, paceline.WorkNone), f)
+		if got.Claim.Target != engine("codex") || got.Claim.Why != "did not start" {
+			t.Errorf("%+v", got.Claim)
+		}
+	})
+	t.Run("Z30 the message goes back to the conversation that holds the thread, as it is", func(t *testing.T) {
+		s, f := base()
+		starting(&s)
+		f.Message.Opener = false
+		s, _ = Step(s, failed(paceline.CauseCrash, paceline.WorkNone), f)
+		for held, want := range map[string]Carry{"codex": Bare, "third": History} {
+			f.Held = engine(held)
+			_, effects := Step(s, DispatchDue{Next: "r2"}, f)
+			if got := of[Create](effects); len(got) != 1 || got[0].Run.Carry != want {
+				t.Errorf("held by %s: %+v", held, got)
+			}
+		}
+	})
+	t.Run("A28 alone it is tried again by the schedule", func(t *testing.T) {
+		s, f := base()
+		starting(&s)
+		f.Chain, f.Message.Patience = f.Chain[:1], 0
+		if s, _ = Step(s, failed(paceline.CauseCrash, paceline.WorkNone), f); !s.Waiting() {
+			t.Errorf("%+v", s)
+		}
+	})
+}

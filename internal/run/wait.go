@@ -299,7 +299,7 @@ func resume(s State, target paceline.Engine, f Facts) Carry {
 	case last != nil && target == s.Engine && !last.Sent:
 		return s.Carry
 	}
-	return carry(s, *s.Failure, f)
+	return carry(s, target, *s.Failure, f)
 }
 
 // waiting is the line that announces a wait.

@@ -15,6 +15,16 @@ import (
 	"github.com/paceline/paceline/internal/wire"
 )
 
+// start is one start of a run's child.
+type start struct {
+	run paceline.RunID
+	nth int
+}
+
+// errSuperseded is a run that another server started again, since it took this one
+// for dead. What this one still hears of its child decides nothing (Z50).
+var errSuperseded = errors.New("another server has started this run again: what this one saw of it counts no more")
+
 // drive carries one queued run to its end: a child is started, the prompt sent,
 // and its frames followed.
 func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) error {
@@ -31,9 +41,11 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	if err != nil {
 		return o.fail(ctx, r.ID, paceline.CauseOther, err.Error())
 	}
-	if _, _, err := o.decide(ctx, r.ID, run.Begin{Containment: l.Containment.Containment, Posture: a.Posture}, facts{}); err != nil {
+	begun, _, err := o.decide(ctx, r.ID, run.Begin{Containment: l.Containment.Containment, Posture: a.Posture}, facts{})
+	if err != nil {
 		return err
 	}
+	o.holds = start{r.ID, begun.Starts}
 	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String()})
 	go o.ahead(context.WithoutCancel(ctx), r.Engine, o.seat.Chain(o.thread.Chain))
 	look := o.looking(ctx, h)

@@ -22,8 +22,9 @@ type facts struct {
 	asking bool
 	probe  run.Probe
 	lacks  map[paceline.Engine]bool
-	silent []string // calls that began and never reported
-	kept   bool     // all that the run did is on record
+	runs   []run.State // of the thread
+	silent []string    // calls that began and never reported
+	kept   bool        // all that the run did is on record
 }
 
 // facts gathers everything that a rule may look at.
@@ -48,6 +49,9 @@ func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts
 			f.Earlier = append(f.Earlier, r)
 		}
 	}
+	if held, ok := seated(seen.runs); ok && held.Message != s.Message {
+		f.Held = held.Engine
+	}
 	if f.Steered, err = tx.Steered(ctx, s.ID); err != nil {
 		return f, err
 	}
@@ -62,6 +66,9 @@ func (o *owner) around(ctx context.Context) (seen facts, err error) {
 		return seen, err
 	}
 	if seen.chain, err = o.candidates(ctx); err != nil {
+		return seen, err
+	}
+	if seen.runs, err = o.Store.Runs(ctx, o.thread.ID); err != nil {
 		return seen, err
 	}
 	if next := o.seat.Next; next != nil && !next.Home {

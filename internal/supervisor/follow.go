@@ -376,7 +376,7 @@ func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *
 		if err != nil {
 			return err
 		}
-		seen.chain, seen.asked = around.chain, around.asked
+		seen.chain, seen.asked, seen.runs = around.chain, around.asked, around.runs
 		if end.Failure.Cause == paceline.CauseAuth && d != nil && end.Failure.Work == paceline.WorkNone {
 			seen.probe = o.probe(ctx, d.harness, d.launch)
 		}

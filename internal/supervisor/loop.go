@@ -25,6 +25,9 @@ type owner struct {
 	keys   harness.Environment // of metered accounts; nowhere else
 	thread store.Thread
 	policy config.Policy
+	// holds is the run whose child this owner started, and its how-many-th start
+	// that was.
+	holds  start
 	seat   run.Seat           // what its user asked of it, as it was last read
 	parked paceline.MessageID // a message without a run that was announced to wait
 	dying  chan struct{}      // closed when the last run's tree is gone; nil when there is none
@@ -306,6 +309,9 @@ func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen
 		before, version, err := tx.Run(ctx, id)
 		if err != nil {
 			return nil, err
+		}
+		if o.holds.run == id && o.holds.nth != before.Starts {
+			return nil, errSuperseded
 		}
 		f, err := o.facts(ctx, tx, before, seen)
 		if err != nil {

@@ -166,3 +166,82 @@ func TestTwoServersReal(t *testing.T) {
 		})
 	}
 }
+
+// TestHaltedGuard kills a server whose guard is halted, so that what it runs goes
+// on writing: nothing follows before the guard has ended it.
+func TestHaltedGuard(t *testing.T) {
+	for _, tt := range []struct{ engine, program string }{{"claude", "stream-json"}, {"codex", "app-server"}} {
+		t.Run("Z51 bug-67 P4 the server of a real "+tt.engine+" is killed and its guard halted: who carries on waits for the guard", func(t *testing.T) {
+			beat := strings.Replace(beating(1), ") >/dev/null 2>&1 & sleep 0.15", ")", 1)
+			steps := fakeapi.Steps(fakeapi.Shell(beat), fakeapi.Shell(beating(2)), fakeapi.Text{Text: "I looked, and went on."})
+			b := newBed(t, fakeapi.Script{Anthropic: steps, OpenAI: steps})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			first, _, _ := b.command(ctx, "run", "-e", tt.engine, prompt)
+			if err := first.Start(); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "it writes", func() bool { info, err := os.Stat(b.path("beat.txt")); return err == nil && info.Size() > 20 })
+			b.recorded("tool")
+			guards := guardsOf(first.Process.Pid)
+			if len(guards) == 0 {
+				t.Fatal("no guard was found")
+			}
+			for _, pid := range guards {
+				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := first.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = first.Wait()
+			second, out, errs := b.command(ctx, "run", "-c")
+			second.Stdin = strings.NewReader("")
+			if err := second.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() { _ = second.Wait(); close(ended) }()
+			select {
+			case <-ended:
+				t.Errorf("it did not wait for the guard\n%s%s", out, errs)
+			case <-time.After(2 * time.Second):
+			}
+			for _, pid := range guards {
+				_ = syscall.Kill(pid, syscall.SIGCONT)
+			}
+			<-ended
+			if code := second.ProcessState.ExitCode(); code != 5 {
+				t.Fatalf("exit %d\n%s%s", code, out, errs)
+			}
+			id := b.threads()[0]
+			_, hint, _ := strings.Cut(b.want(5, "reconcile", id).err, "look, then: paceline ")
+			hint, _, _ = strings.Cut(hint, "   (")
+			b.server = true
+			b.want(0, strings.Fields(hint)...)
+			has(t, b.want(0, "attach", id).out, "I looked, and went on.")
+			if newest := b.fenced(); newest != "2" {
+				t.Errorf("generation %q was the last that wrote", newest)
+			}
+			b.want(0, "server", "stop")
+		})
+	}
+}
+
+// guardsOf lists the guards that a server started.
+func guardsOf(server int) (out []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, p := range stats {
+		stat, _ := os.ReadFile(p)
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		var state string
+		var parent, pid int
+		fmt.Sscan(rest, &state, &parent)
+		fmt.Sscan(string(stat), &pid)
+		if parent == server {
+			out = append(out, pid)
+		}
+	}
+	return out
+}

@@ -201,12 +201,12 @@ func seatLine(s run.Seat, runs []run.State, now time.Time) string {
 	var held paceline.Engine
 	var aside []string
 	for _, r := range runs {
-		if r.Sent {
+		if r.Holds() {
 			held = r.Engine
 		}
 	}
 	for _, r := range runs {
-		if e := r.Engine.String(); r.Sent && r.Engine != held && !slices.Contains(aside, e) {
+		if e := r.Engine.String(); r.Holds() && r.Engine != held && !slices.Contains(aside, e) {
 			aside = append(aside, e)
 		}
 	}

@@ -178,7 +178,7 @@ func (o *statusOptions) recorded(ctx context.Context, st *store.Store, out *stat
 		}
 		row := seatStatus{Thread: th.ID, Generation: run.Generation(runs), Seat: th.Seat, line: seatLine(th.Seat, runs, now)}
 		for _, r := range runs {
-			if r.Sent {
+			if r.Holds() {
 				row.Engine = r.Engine.String()
 			}
 		}

@@ -106,7 +106,7 @@ func refusal(s State, failure paceline.Failure, next place.Choice, f Facts) stri
 		return "another engine does not help: " + failure.Cause.String() // model, context, crash, other
 	case done != "" && !f.Roll && !asked:
 		return done // P1
-	case done != "" && !f.Kept:
+	case done != "" && !kept(failure, f):
 		return done + ", and what it did is not all on record"
 	case silent(done, f) != "":
 		return silent(done, f)
@@ -144,6 +144,19 @@ func touched(s State, failure paceline.Failure, f Facts) string {
 		return "an earlier run of the message may have worked: " + workedEarlier(f)
 	}
 	return ""
+}
+
+// kept reports whether all that was done for the message is on record.
+func kept(failure paceline.Failure, f Facts) bool {
+	if f.Kept || failure.Work != paceline.WorkNone {
+		return f.Kept
+	}
+	for _, r := range f.Earlier {
+		if r.Work != paceline.WorkNone && !r.Kept {
+			return false
+		}
+	}
+	return true
 }
 
 // silent names the calls whose outcome nobody knows, where that halts a

@@ -130,6 +130,18 @@ func TestRollover(t *testing.T) {
 			t.Errorf("%+v", s.Claim)
 		}
 	})
+	t.Run("Z46 an engine that did not start gives the packet on, where all of the work before it is on record", func(t *testing.T) {
+		for _, on := range []bool{true, false} {
+			s, f := rolling()
+			f.Kept, f.Chain = false, append(f.Chain, candidate("third"))
+			f.Earlier = []State{{ID: "r0", Engine: engine("claude"), Work: paceline.WorkSome, Kept: on}}
+			s.Engine, s.Phase, s.Sent, s.Hop = engine("codex"), Starting, false, 1
+			s, _ = Step(s, failed(paceline.CauseCrash, paceline.WorkNone), f)
+			if (s.Claim.Target == engine("third")) != on {
+				t.Errorf("on record %t: %+v", on, s.Claim)
+			}
+		}
+	})
 	t.Run("a limit that a transcript told after a crash is not carried on: what was done is not all on record", func(t *testing.T) {
 		s, f := rolling()
 		f.Kept = false

@@ -61,11 +61,19 @@ func (s Seat) Took(m Move) Seat {
 func Generation(runs []State) int {
 	n, last := 0, paceline.Engine{}
 	for _, r := range runs {
-		if r.Sent && r.Engine != last {
+		if r.Holds() && r.Engine != last {
 			n, last = n+1, r.Engine
 		}
 	}
 	return n
+}
+
+// Holds reports whether the run's conversation is, or was, the one that holds the
+// thread. One that was sent nothing never did, nor one that was to take it over
+// and did nothing: the conversation that it was to follow stands as before (Z30).
+func (s State) Holds() bool {
+	over := s.Carry == History || s.Carry == Progress || s.Hop > 0
+	return s.Sent && !(over && s.Phase > Done && s.Work == paceline.WorkNone)
 }
 
 // SeatFacts holds what a wish about a seat is decided by.

@@ -37,7 +37,7 @@ func (o *owner) home(ctx context.Context, m store.Message, chain []place.Candida
 
 func sentTo(runs []run.State, e paceline.Engine) bool {
 	for _, r := range runs {
-		if r.Engine == e && r.Sent {
+		if r.Engine == e && r.Holds() {
 			return true
 		}
 	}

@@ -212,10 +212,15 @@ func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candi
 		return ch, carry, nil
 	}
 	stay := place.Choose(chain[seat:seat+1], ask)
-	packed := held.Carry == run.History || held.Carry == run.Progress || held.Carry == run.Home
-	if stay.Found && packed && held.Phase != run.Done && held.Work == paceline.WorkNone {
-		// It was sent a packet and did nothing with it. Until a turn of it was
-		// answered nobody relies on its having taken it in.
+	if last, _ := lastSent(runs); stay.Found && last.Message != held.Message {
+		// Its conversation lacks what somebody else was sent since and did nothing with.
+		if _, err := o.parking(ctx, runs, held.Engine); err == nil {
+			return stay, run.Home, nil
+		}
+		return stay, run.History, nil
+	}
+	if stay.Found && held.Carry == run.Home && held.Phase != run.Done && held.Work == paceline.WorkNone {
+		// Until a turn was answered nobody relies on the packet's having been taken in.
 		return stay, run.History, nil
 	}
 	if stay.Found && !o.keeps(held.Engine) {
@@ -251,8 +256,18 @@ func (o *owner) seater(ctx context.Context) paceline.Engine {
 }
 
 // seated is the run whose conversation holds the thread: the last that was sent
-// anything.
+// anything, and did not fail to take it over.
 func seated(runs []run.State) (r run.State, ok bool) {
+	for i := len(runs) - 1; i >= 0; i-- {
+		if runs[i].Holds() {
+			return runs[i], true
+		}
+	}
+	return r, false
+}
+
+// lastSent is the last run that was sent anything.
+func lastSent(runs []run.State) (r run.State, ok bool) {
 	for i := len(runs) - 1; i >= 0; i-- {
 		if runs[i].Sent {
 			return runs[i], true

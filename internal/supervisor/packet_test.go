@@ -287,9 +287,9 @@ func TestChoose(t *testing.T) {
 		{"F64 a later message goes on in its conversation", []func(*told){seatAt("a")}, paceline.KindPrompt, false, "a", run.Bare},
 		{"F64 also where that is not the first of the chain", []func(*told){seatAt("b")}, paceline.KindPrompt, false, "b", run.Bare},
 		{"F63 where that engine is limited, the next one below gets the history", []func(*told){seatAt("a"), limited("a")}, paceline.KindPrompt, false, "b", run.History},
-		{"a successor that did nothing with its packet gets what was said again", []func(*told){func(h *told) {
+		{"Z30 a successor that did nothing with its packet has not taken the thread over", []func(*told){func(h *told) {
 			h.run(h.message(paceline.KindPrompt, "First."), "b", func(r *run.State) { failing(r); r.Carry = run.Progress })
-		}}, paceline.KindPrompt, false, "b", run.History},
+		}}, paceline.KindPrompt, false, "a", run.History},
 		{"one that only was to continue goes on in its conversation", []func(*told){func(h *told) {
 			h.run(h.message(paceline.KindPrompt, "First."), "b", func(r *run.State) { failing(r); r.Carry = run.Continue })
 		}}, paceline.KindPrompt, false, "b", run.Bare},

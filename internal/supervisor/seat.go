@@ -89,7 +89,7 @@ func (o *owner) seatFacts(ctx context.Context, w Wish) (f run.SeatFacts, err err
 		f.Held = held.Engine
 	}
 	for _, r := range runs {
-		if r.Sent && r.Conversation != "" && !slices.Contains(f.Been, r.Engine) {
+		if r.Holds() && r.Conversation != "" && !slices.Contains(f.Been, r.Engine) {
 			f.Been = append(f.Been, r.Engine)
 		}
 		f.Waiting = f.Waiting || r.Waiting()

@@ -287,7 +287,7 @@ func TestReconcile(t *testing.T) {
 		"codex":  {func(a ...fakeapi.Answer) fakeapi.Script { return fakeapi.Script{OpenAI: fakeapi.Steps(a...)} }, fakeapi.OpenAI, "app-server"},
 		"claude": {func(a ...fakeapi.Answer) fakeapi.Script { return fakeapi.Script{Anthropic: fakeapi.Steps(a...)} }, fakeapi.Anthropic, "stream-json"},
 	} {
-		t.Run("Z43 Z95 a real "+engine+" is killed in the middle of a command: it halts, reconcile shows the command, settles it, and work goes on", func(t *testing.T) {
+		t.Run("Z43 Z95 bug-44 a real "+engine+" is killed in the middle of a command: it halts, reconcile shows the command, settles it, and work goes on", func(t *testing.T) {
 			b := newBed(t, tt.script(fakeapi.Shell(slow), fakeapi.Text{Text: "I looked, and went on."}))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

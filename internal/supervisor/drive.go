@@ -45,6 +45,9 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	if err != nil {
 		return err
 	}
+	if begun.Phase != run.Starting {
+		return errSuperseded
+	}
 	o.holds = start{r.ID, begun.Starts}
 	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String()})
 	go o.ahead(context.WithoutCancel(ctx), r.Engine, o.seat.Chain(o.thread.Chain))
@@ -77,7 +80,11 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		}
 		return o.handedOver(ctx, r.ID, wire.Ending{}, seen)
 	}
-	if _, _, err := o.decide(ctx, r.ID, run.Send{Conversation: t.Opened.Conversation}, facts{}); err != nil {
+	sending, _, err := o.decide(ctx, r.ID, run.Send{Conversation: t.Opened.Conversation}, facts{})
+	if err == nil && sending.Phase != run.Sending {
+		err = errSuperseded // who took it for lost has queued it again
+	}
+	if err != nil {
 		_, _ = t.Kill(context.WithoutCancel(ctx))
 		return err
 	}

@@ -2,6 +2,7 @@ package tally
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,8 +23,18 @@ type Rollout struct {
 	// Limits is the newest reading of each window.
 	Limits []quota.Reading
 
+	begun   bool  // whether its first line was read
 	before  spent // what the conversation had cost in all
 	counted bool  // whether that is known
+}
+
+// Clone is a rollout that goes on by itself.
+func (r *Rollout) Clone() *Rollout {
+	c := *r
+	c.Events = slices.Clip(r.Events)
+	c.Early = slices.Clip(r.Early)
+	c.Limits = slices.Clone(r.Limits)
+	return &c
 }
 
 // Event is what one row says an answer cost.
@@ -48,8 +59,14 @@ func CodexMarked(b []byte) bool {
 	return bytes.HasPrefix(b, []byte(`oken_count"`)) || bytes.HasPrefix(b, []byte(`urn_context"`))
 }
 
-// Begin reads the first row, which alone says whose conversation this is.
-func (r *Rollout) Begin(row []byte) {
+// Begin is given the file's lines before any of them is read, and looks at the
+// very first: it alone says whose conversation this is.
+func (r *Rollout) Begin(lines []byte) {
+	if r.begun {
+		return
+	}
+	r.begun = true
+	row, _, _ := bytes.Cut(lines, []byte("\n"))
 	c := cursor{b: row}
 	var kind []byte
 	var at stamp

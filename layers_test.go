@@ -44,7 +44,7 @@ var layers = map[string]layer{
 	"internal/guard":           {imports: []string{"golang.org/x/sys/unix", "github.com/landlock-lsm/go-landlock/landlock", "github.com/landlock-lsm/go-landlock/landlock/syscall"}},
 	"internal/harness":         {imports: []string{"", "wire", "wire/claude", "wire/codex", "wire/acp", "wire/agy", "guard", "github.com/tidwall/gjson"}},
 	"internal/try":             {imports: []string{"fakeapi", "golang.org/x/sys/unix"}},
-	"internal/bench":           {imports: []string{"fakeapi", "golang.org/x/sys/unix"}},
+	"internal/bench":           {imports: []string{"fakeapi", "usage", "usage/tally", "golang.org/x/sys/unix"}},
 	"internal/replay":          {imports: []string{"", "wire", "wire/claude", "wire/codex", "wire/agy", "wire/acp", "wire/exec", "github.com/tidwall/gjson"}},
 	"internal/fakeapi":         {imports: []string{"github.com/tidwall/gjson"}},
 	"internal/config":          {imports: []string{"", "place", "stall", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"}},

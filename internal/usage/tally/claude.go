@@ -51,6 +51,7 @@ func ClaudeRow(to []Entry, row []byte, session string, names Names) []Entry {
 	case own.whole():
 		return own.entries(to, names)
 	case told.whole():
+		told.iterations = nil
 		return told.entries(to, names)
 	}
 	return to
@@ -243,7 +244,10 @@ func (c *cursor) usage(a *answer) {
 		case "iterations":
 			c.space()
 			from := c.i
+			// What was no model's iteration may have no model.
+			c.null = func(key []byte) bool { return string(key) != "model" && voids(key) }
 			c.skip()
+			c.null = voids
 			a.iterations = c.b[from:c.i]
 		default:
 			c.skip()
@@ -371,8 +375,13 @@ func (a *answer) advisors(to []Entry, names Names) []Entry {
 				c.skip()
 			}
 		}
-		const needed = fModel | fInput | fOutput
-		if string(kind) != "advisor_message" || it.bad || it.seen&needed != needed {
+		const needed = fInput | fOutput
+		switch {
+		case string(kind) != "advisor_message":
+			continue
+		case it.seen&needed != needed || it.bad && len(model) > 0:
+			return to[:had]
+		case len(model) == 0:
 			continue
 		}
 		if it.seen&fCreation != 0 {
@@ -403,9 +412,9 @@ func add(to []Entry, e Entry) []Entry {
 }
 
 // better reports whether e is to stand for an answer in place of was. A row of
-// the conversation goes before one of a branch; then the one that cost more,
-// since an answer's first rows are written before it ends. The rest settles
-// ties.
+// the conversation goes before one of a branch; then the one that used more,
+// since an answer's first rows are written before it ends. Of two that used the
+// same in all, the dearer one stands.
 func better(e, was *Entry) bool {
 	switch {
 	case e.Side != was.Side:
@@ -414,12 +423,19 @@ func better(e, was *Entry) bool {
 		return e.Total > was.Total
 	case e.Fast != was.Fast:
 		return e.Fast
-	case e.Output != was.Output:
-		return e.Output > was.Output
-	case e.CacheWrite != was.CacheWrite:
-		return e.CacheWrite > was.CacheWrite
-	case e.Input != was.Input:
-		return e.Input > was.Input
+	case e.price() != was.price():
+		return e.price() > was.price()
 	}
 	return e.Speed && !was.Speed
+}
+
+// price weighs tokens as Claude's models are priced, every one of them: what
+// comes out costs five times what goes in, and a cache is dear to write and
+// cheap to read. What no model answered costs nothing.
+func (e *Entry) price() uint64 {
+	if e.Model == "" || e.Model == string(synthetic) {
+		return 0
+	}
+	t := &e.Tokens
+	return 100*t.Input + 500*t.Output + 125*t.CacheWrite + 10*t.CacheRead
 }

@@ -46,7 +46,11 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := bench(ctx, *n); err != nil {
+	run := bench
+	if flag.Arg(0) == "scan" {
+		run = scanBench
+	}
+	if err := run(ctx, *n); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		stop()
 		os.Exit(1)

@@ -37,16 +37,17 @@ func newLines(r *rare) *lines { return &lines{buf: make([]byte, window), rare: r
 // It returns how many bytes the whole lines have, and how many lines were too
 // long. Each line given ends with its newline.
 func (l *lines) read(f io.Reader, visit, tail func(b []byte)) (whole int64, long int, err error) {
-	have := 0
+	have, searched := 0, 0
 	for {
 		n, err := f.Read(l.buf[have:])
 		have += n
-		if end := bytes.LastIndexByte(l.buf[have-n:have], '\n'); end >= 0 {
-			end += have - n + 1
+		if end := start(l.buf[searched:have]); end > 0 {
+			end += searched
 			visit(l.buf[:end])
 			whole += int64(end)
 			have = copy(l.buf, l.buf[end:have])
 		}
+		searched = have
 		switch {
 		case errors.Is(err, io.EOF):
 			if have > 0 {
@@ -60,7 +61,7 @@ func (l *lines) read(f io.Reader, visit, tail func(b []byte)) (whole int64, long
 		}
 		size, rest, over, err := l.long(f, visit, tail)
 		whole += size
-		have = rest
+		have, searched = rest, 0 // whole lines among them
 		if over {
 			long++
 		}
@@ -133,8 +134,9 @@ func marked(b, mark []byte, fits func(b []byte) bool, visit func(line []byte)) {
 	}
 }
 
-// start is where the last line of b begins. It looks backward, eight bytes in
-// one go: what a row tells of its cost stands near its end.
+// start is where the last line of b begins, behind the last newline. It looks
+// backward, eight bytes in one go, which bytes.LastIndexByte does not: what a
+// row tells of its cost stands near its end.
 func start(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := len(b)

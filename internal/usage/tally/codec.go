@@ -191,11 +191,11 @@ func (d *Decoder) name() string {
 		s := d.Text()
 		d.names = append(d.names, s)
 		return s
-	case n-2 >= uint64(len(d.names)): // 1 is no number of a name
+	case n > uint64(len(d.names)):
 		d.drop()
 		return ""
 	}
-	return d.names[n-2]
+	return d.names[n-1]
 }
 
 func (d *Decoder) moment() int64 {

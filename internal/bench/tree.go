@@ -119,7 +119,7 @@ func claudeTree(root string) error {
 			in, out, write, read := r.Intn(20), 1+long(r, 200), long(r, 900), 15000+r.Intn(90000)
 			n := 1 + r.Intn(3)
 			for k := range n {
-				content := fmt.Sprintf(`{"type":"text","text":"%s"}`, p.of(r, long(r, 350)))
+				content := fmt.Sprintf(`{"type":"text","text":"%s"}`, p.of(r, long(r, 700)))
 				if k == n-1 {
 					content = fmt.Sprintf(`{"type":"tool_use","id":"toolu_%024d","name":"Bash","input":{"command":"%s","description":"%s"}}`, id, p.of(r, long(r, 120)), p.of(r, 40))
 				}
@@ -130,11 +130,11 @@ func claudeTree(root string) error {
 				row(`%s,"message":{"model":"%s","id":"msg_%024d","type":"message","role":"assistant","content":[%s],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":%d},"output_tokens":%d,"service_tier":"standard"}},"requestId":"req_%024d",%s`,
 					head("assistant"), model, id, content, in, write, read, write, told, id, foot())
 			}
-			result := p.of(r, long(r, 4200))
+			result := p.of(r, long(r, 1500))
 			row(`%s,"message":{"role":"user","content":[{"tool_use_id":"toolu_%024d","type":"tool_result","content":"%s","is_error":false}]},"toolUseResult":{"stdout":"%s","stderr":"","interrupted":false},%s`,
 				head("user"), id, result, result, foot())
-			for range r.Intn(3) {
-				row(`%s,"attachment":{"type":"hook_success","content":"%s"},%s`, head("attachment"), p.of(r, long(r, 700)), foot())
+			for range r.Intn(4) {
+				row(`%s,"attachment":{"type":"hook_success","content":"%s"},%s`, head("attachment"), p.of(r, long(r, 1300)), foot())
 			}
 		}
 		before = rows

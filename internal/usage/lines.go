@@ -113,7 +113,7 @@ func (l *lines) long(f io.Reader, visit, tail func(b []byte)) (size int64, rest 
 func marked(b, mark []byte, fits func(b []byte) bool, visit func(line []byte)) {
 	begin, at := 0, 0 // of the line that is searched, and where in it
 	for {
-		i := bytes.Index(b[at:], mark)
+		i := find(b[at:], mark)
 		if i < 0 {
 			return
 		}
@@ -132,6 +132,33 @@ func marked(b, mark []byte, fits func(b []byte) bool, visit func(line []byte)) {
 		begin = i + end + 1
 		at = begin
 	}
+}
+
+// find is bytes.Index, which goes from one first byte to the next, and so stops
+// at every quote: this one stops at the letter of the mark that text has least.
+// Where that is not scarce, it lets the other do it.
+func find(b, mark []byte) int {
+	off := max(bytes.IndexByte(mark, 'g'), bytes.IndexByte(mark, 'y'))
+	scarce := mark[off]
+	stops := 0
+	for i := off; i < len(b); i++ {
+		n := bytes.IndexByte(b[i:], scarce)
+		if n < 0 {
+			return -1
+		}
+		i += n
+		if from := i - off; bytes.HasPrefix(b[from:], mark) {
+			return from
+		}
+		if stops++; stops > 64+i/16 {
+			from := i - off + 1
+			if n := bytes.Index(b[from:], mark); n >= 0 {
+				return from + n
+			}
+			return -1
+		}
+	}
+	return -1
 }
 
 // start is where the last line of b begins, behind the last newline. It looks

@@ -39,7 +39,13 @@ type Scanner struct {
 	mu    sync.Mutex
 	files map[string]*known
 	last  *Report
+	// unsaved is about how many bytes a new process would read again.
+	unsaved int64
 }
+
+// worth is how much reading an index is written for. Below that it costs more
+// than it saves.
+const worth = 1 << 20
 
 // New is a scanner of roots that remembers in the file index; "" remembers
 // nothing beyond the process. Days are those of zone.
@@ -115,8 +121,10 @@ func (s *Scanner) scan(ctx context.Context, progress func(Progress)) (*Report, e
 	} else {
 		s.sum(list, r)
 	}
-	if changed && s.index != "" {
-		r.Unsaved = save(s.index, s.files)
+	if s.unsaved >= worth && s.index != "" {
+		if r.Unsaved = save(s.index, s.files); r.Unsaved == nil {
+			s.unsaved = 0
+		}
 	}
 	s.last = r
 	return r, nil
@@ -203,7 +211,9 @@ func (s *Scanner) read(ctx context.Context, stale []found, r *Report, progress f
 		}
 	}
 	r.Read = past.Load()
+	s.unsaved += r.Read + int64(len(finished))*4096
 	if err := ctx.Err(); err != nil {
+		s.last = nil // it knows less than the files that were finished
 		return moved, err
 	}
 	tell(progress, Progress{total.Load(), total.Load()})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/paceline/paceline/internal/usage/tally"
@@ -38,17 +39,22 @@ type stamp struct {
 // find lists the files, in the order of their paths: the sums depend on it. A
 // link in a folder is not followed.
 func (r Roots) find() ([]found, error) {
-	var out []found
-	for _, root := range r.Claude {
-		if err := under(root, tally.Claude, &out); err != nil {
-			return nil, err
+	roots := append(r.Claude[:len(r.Claude):len(r.Claude)], r.Codex...)
+	lists := make([][]found, len(roots))
+	errs := make([]error, len(roots))
+	var walks sync.WaitGroup
+	for i, root := range roots {
+		v := tally.Claude
+		if i >= len(r.Claude) {
+			v = tally.Codex
 		}
+		walks.Go(func() { errs[i] = under(root, v, &lists[i]) })
 	}
-	for _, root := range r.Codex {
-		if err := under(root, tally.Codex, &out); err != nil {
-			return nil, err
-		}
+	walks.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
+	out := slices.Concat(lists...)
 	slices.SortFunc(out, func(a, b found) int { return cmp.Compare(a.path, b.path) })
 	return slices.CompactFunc(out, func(a, b found) bool { return a.path == b.path }), nil
 }

@@ -79,13 +79,18 @@ func save(path string, files map[string]*known) error {
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	for _, part := range [][]byte{heading, e.B, binary.LittleEndian.AppendUint64(nil, crc64.Checksum(e.B, table))} {
-		if _, err := f.Write(part); err != nil {
-			return err
-		}
+	if _, err := f.Write(sealed(e.B)); err != nil {
+		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// sealed is an index with this body.
+func sealed(body []byte) []byte {
+	out := make([]byte, 0, len(heading)+len(body)+8)
+	out = append(append(out, heading...), body...)
+	return binary.LittleEndian.AppendUint64(out, crc64.Checksum(body, table))
 }

@@ -91,14 +91,18 @@ func (s *Scanner) Scan(ctx context.Context, progress func(Progress)) (*Report, e
 }
 
 func (s *Scanner) scan(ctx context.Context, progress func(Progress)) (*Report, error) {
+	var remembered sync.WaitGroup
+	if s.files == nil {
+		remembered.Go(func() {
+			if s.files = load(s.index); s.files == nil {
+				s.files = map[string]*known{}
+			}
+		})
+	}
 	list, err := s.roots.find()
+	remembered.Wait()
 	if err != nil {
 		return nil, fmt.Errorf("look for transcripts: %w", err)
-	}
-	if s.files == nil {
-		if s.files = load(s.index); s.files == nil {
-			s.files = map[string]*known{}
-		}
 	}
 	r := &Report{At: time.Now(), Files: len(list)}
 	changed := s.forget(list)
@@ -242,6 +246,11 @@ func (s *Scanner) sum(list []found, r *Report) {
 			rollouts = append(rollouts, k.told())
 		}
 	}
-	r.Sums = append(tally.ClaudeSums(transcripts, s.zone), tally.CodexSums(rollouts, s.zone)...)
+	var codex []tally.Sum
+	var other sync.WaitGroup
+	other.Go(func() { codex = tally.CodexSums(rollouts, s.zone) })
+	r.Sums = tally.ClaudeSums(transcripts, s.zone)
+	other.Wait()
+	r.Sums = append(r.Sums, codex...)
 	r.Limits = tally.CodexLimits(rollouts)
 }

@@ -93,7 +93,7 @@ func claudeTree(root string) error {
 		at := time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC).Add(time.Duration(r.Intn(90*24*60)) * time.Minute)
 		if r.Intn(20) == 0 {
 			for _, row := range before {
-				f.Write(row)
+				_, _ = f.Write(row) // the buffer keeps its first error until the end
 			}
 		}
 		var rows [][]byte
@@ -102,7 +102,7 @@ func claudeTree(root string) error {
 			if len(rows) < 60 {
 				rows = append(rows, b)
 			}
-			f.Write(b)
+			_, _ = f.Write(b)
 		}
 		head := func(kind string) string {
 			at = at.Add(time.Duration(r.Intn(9000)) * time.Millisecond)

@@ -100,6 +100,19 @@ func (c *cursor) key() []byte {
 	return k
 }
 
+// passKey goes past a member's name and its colon.
+func (c *cursor) passKey() {
+	switch {
+	case c.texts:
+		c.key()
+	case c.bad || c.space() != '"':
+		c.fail()
+	default:
+		c.pass(false)
+		c.take(':')
+	}
+}
+
 // text reads a string, without copying it where it has no escape.
 func (c *cursor) text() ([]byte, bool) {
 	if c.bad || c.space() != '"' {
@@ -315,7 +328,7 @@ func (c *cursor) skip() {
 			if b == '{' {
 				objects[n/64] |= 1 << (n % 64)
 				if c.enter('{', '}') {
-					c.key()
+					c.passKey()
 					continue
 				}
 			} else if c.enter('[', ']') {
@@ -339,7 +352,7 @@ func (c *cursor) skip() {
 			n := c.depth - base - 1
 			if objects[n/64]>>(n%64)&1 == 1 {
 				if c.more('}') {
-					c.key()
+					c.passKey()
 					break
 				}
 			} else if c.more(']') {

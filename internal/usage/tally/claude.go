@@ -14,6 +14,9 @@ type Entry struct {
 	At    int64 // milliseconds
 	Model string
 	Tokens
+	// Price is what the tokens cost in proportion: of two rows that used the same
+	// in all, the dearer one stands. 0 where no model answered.
+	Price uint64
 	Side  bool // a branch beside the conversation: it repeats what it branched from
 	Fast  bool // billed as fast
 	Speed bool // the row says at which speed
@@ -72,6 +75,7 @@ type answer struct {
 	session, request, id, model []byte
 	at                          int64
 	tokens                      Tokens
+	hour                        uint64 // of what was written, what is kept for an hour
 	side, fast, speed           bool
 	iterations                  []byte
 	bad                         bool
@@ -275,18 +279,18 @@ func (c *cursor) creation(a *answer) uint64 {
 		c.skip()
 		return 0
 	}
-	var five, hour uint64
+	var five uint64
 	for m := c.enter('{', '}'); m; m = c.more('}') {
 		switch string(c.key()) {
 		case "ephemeral_5m_input_tokens":
 			a.count(c, &five, fFive)
 		case "ephemeral_1h_input_tokens":
-			a.count(c, &hour, fHour)
+			a.count(c, &a.hour, fHour)
 		default:
 			c.skip()
 		}
 	}
-	return five + hour
+	return five + a.hour
 }
 
 // version reports whether v begins as a version does: 2.1.0.
@@ -318,7 +322,7 @@ var (
 // entries adds the answer, and the advisors that were asked on the way to it:
 // they are billed beside it, by their own model.
 func (a *answer) entries(to []Entry, names Names) []Entry {
-	e := Entry{At: a.at, Tokens: a.tokens, Side: a.side, Fast: a.fast, Speed: a.speed, Model: names.of(a.model)}
+	e := Entry{At: a.at, Tokens: a.tokens, Price: a.price(), Side: a.side, Fast: a.fast, Speed: a.speed, Model: names.of(a.model)}
 	if a.fast && len(a.model) > 0 && !bytes.Equal(a.model, synthetic) {
 		e.Model = names.of(append(bytes.Clone(a.model), fastMode...))
 	}
@@ -389,7 +393,8 @@ func (a *answer) advisors(to []Entry, names Names) []Entry {
 		}
 		it.tokens.total()
 		nth++
-		e := Entry{At: a.at, Model: names.of(model), Tokens: it.tokens, Side: a.side}
+		it.model = model
+		e := Entry{At: a.at, Model: names.of(model), Tokens: it.tokens, Price: it.price(), Side: a.side}
 		e.Key, e.Talk = a.keys(nth)
 		out = append(out, e)
 	}
@@ -423,19 +428,19 @@ func better(e, was *Entry) bool {
 		return e.Total > was.Total
 	case e.Fast != was.Fast:
 		return e.Fast
-	case e.price() != was.price():
-		return e.price() > was.price()
+	case e.Price != was.Price:
+		return e.Price > was.Price
 	}
 	return e.Speed && !was.Speed
 }
 
 // price weighs tokens as Claude's models are priced, every one of them: what
-// comes out costs five times what goes in, and a cache is dear to write and
-// cheap to read. What no model answered costs nothing.
-func (e *Entry) price() uint64 {
-	if e.Model == "" || e.Model == string(synthetic) {
+// comes out costs five times what goes in, and a cache is dear to write, dearer
+// for an hour, and cheap to read.
+func (a *answer) price() uint64 {
+	if len(a.model) == 0 || bytes.Equal(a.model, synthetic) {
 		return 0
 	}
-	t := &e.Tokens
-	return 100*t.Input + 500*t.Output + 125*t.CacheWrite + 10*t.CacheRead
+	t := &a.tokens
+	return 100*t.Input + 500*t.Output + 125*t.CacheWrite + 75*a.hour + 10*t.CacheRead
 }

@@ -73,6 +73,7 @@ func (e *Encoder) Entries(list []Entry) {
 		e.moment(r.At)
 		e.name(r.Model)
 		e.tokens(r.Tokens)
+		e.Uint(r.Price)
 		e.flags(r.Side, r.Fast, r.Speed)
 	}
 }
@@ -230,7 +231,7 @@ func (d *Decoder) Entries() []Entry {
 	out := make([]Entry, n)
 	for i := range out {
 		r := &out[i]
-		r.Key, r.Talk, r.At, r.Model, r.Tokens = d.fixed(), d.fixed(), d.moment(), d.name(), d.tokens()
+		r.Key, r.Talk, r.At, r.Model, r.Tokens, r.Price = d.fixed(), d.fixed(), d.moment(), d.name(), d.tokens(), d.Uint()
 		d.flags(&r.Side, &r.Fast, &r.Speed)
 	}
 	return out

@@ -94,7 +94,7 @@ func (s *Scanner) scan(ctx context.Context, progress func(Progress)) (*Report, e
 	var remembered sync.WaitGroup
 	if s.files == nil {
 		remembered.Go(func() {
-			if s.files = load(s.index); s.files == nil {
+			if s.files, s.last = load(s.index, s.zone); s.files == nil {
 				s.files = map[string]*known{}
 			}
 		})
@@ -126,7 +126,7 @@ func (s *Scanner) scan(ctx context.Context, progress func(Progress)) (*Report, e
 		s.sum(list, r)
 	}
 	if s.unsaved >= worth && s.index != "" {
-		if r.Unsaved = save(s.index, s.files); r.Unsaved == nil {
+		if r.Unsaved = save(s.index, s.zone, r, s.files); r.Unsaved == nil {
 			s.unsaved = 0
 		}
 	}

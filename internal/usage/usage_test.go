@@ -213,6 +213,10 @@ func TestIndex(t *testing.T) {
 	if diff := cmp.Diff(first.Limits, again.Limits); diff != "" {
 		t.Errorf("the index tells other limits: %s", diff)
 	}
+	west := time.FixedZone("west", -11*3600)
+	if got, want := scan(t, New(h.roots(), h.index(), west)).Sums, scan(t, New(h.roots(), "", west)).Sums; !cmp.Equal(got, want) {
+		t.Errorf("the index tells the days of another zone: %s", cmp.Diff(want, got))
+	}
 	good, err := os.ReadFile(h.index())
 	if err != nil {
 		t.Fatal(err)
@@ -376,13 +380,13 @@ func TestMarked(t *testing.T) {
 }
 
 func FuzzIndex(f *testing.F) {
-	f.Add([]byte("paceline usage 1\n"))
+	f.Add([]byte("paceline usage 2\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "index")
 		sum := sealed(b)
 		if err := os.WriteFile(path, sum, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		load(path)
+		load(path, time.UTC)
 	})
 }

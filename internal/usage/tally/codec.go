@@ -11,7 +11,7 @@ import (
 
 // Version is of the rules by which rows are read, and of the form in which what
 // they told is written. What an older version wrote is not read.
-const Version = 1
+const Version = 2
 
 // Encoder writes what files told, in a form that is short and read back fast.
 type Encoder struct {
@@ -98,8 +98,13 @@ func (e *Encoder) Rollout(r *Rollout) {
 		e.name(v.Model)
 		e.tokens(v.Cost)
 	}
-	e.Uint(uint64(len(r.Limits)))
-	for _, w := range r.Limits {
+	e.Limits(r.Limits)
+}
+
+// Limits writes readings of windows.
+func (e *Encoder) Limits(list []quota.Reading) {
+	e.Uint(uint64(len(list)))
+	for _, w := range list {
 		e.name(w.Limit)
 		e.name(w.Name)
 		e.Int(int64(w.Length))
@@ -109,6 +114,17 @@ func (e *Encoder) Rollout(r *Rollout) {
 			e.moment(w.Resets.UnixMilli())
 		}
 		e.moment(w.Observed.UnixMilli())
+	}
+}
+
+// Sums writes sums.
+func (e *Encoder) Sums(list []Sum) {
+	e.Uint(uint64(len(list)))
+	for _, s := range list {
+		e.name(s.Day)
+		e.Uint(uint64(s.Vendor))
+		e.name(s.Model)
+		e.tokens(s.Tokens)
 	}
 }
 
@@ -251,6 +267,12 @@ func (d *Decoder) Rollout() *Rollout {
 	for i := range r.Events {
 		r.Events[i] = Event{At: d.moment(), Model: d.name(), Cost: d.tokens()}
 	}
+	r.Limits = d.Limits()
+	return r
+}
+
+// Limits reads readings of windows.
+func (d *Decoder) Limits() (out []quota.Reading) {
 	for range d.Count(4) {
 		w := quota.Reading{Window: quota.Window{Limit: d.name(), Name: d.name(), Length: time.Duration(d.Int())}, Source: quota.SourceRollout}
 		w.Used = math.Float64frombits(d.Uint())
@@ -260,7 +282,17 @@ func (d *Decoder) Rollout() *Rollout {
 			w.Resets = time.UnixMilli(d.moment()).UTC()
 		}
 		w.Observed = time.UnixMilli(d.moment()).UTC()
-		r.Limits = append(r.Limits, w)
+		out = append(out, w)
 	}
-	return r
+	return out
+}
+
+// Sums reads sums.
+func (d *Decoder) Sums() []Sum {
+	n := d.Count(9)
+	out := make([]Sum, 0, n)
+	for range n {
+		out = append(out, Sum{Day: d.name(), Vendor: Vendor(d.Uint()), Model: d.name(), Tokens: d.tokens()})
+	}
+	return out
 }

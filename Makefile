@@ -12,7 +12,7 @@ GOTESTSUM := gotest.tools/gotestsum@v1.13.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 
-.PHONY: build install try test test-acp check bench soak vuln clean
+.PHONY: build install try test test-acp check bench bench-scan soak vuln clean
 
 build: bin/paceline
 
@@ -60,6 +60,17 @@ bench: build node_modules/.installed
 	@go test -run '^$$' -bench Packet -benchtime 10x ./internal/supervisor ./internal/packet
 	@go test -run '^$$' -bench Frames -benchtime 50x ./internal/replay
 	@go test -run '^$$' -bench Long -benchtime 5x ./internal/notice
+
+# The counter that the scan for usage is measured against; it is used nowhere else.
+.bench/ccusage/node_modules/.installed:
+	@mkdir -p .bench/ccusage
+	@cd .bench/ccusage && npm install --no-save --prefix . --no-audit --no-fund --loglevel=error ccusage@20.0.24
+	@touch $@
+
+# Makes trees of 1.6 GB in .bench, once.
+bench-scan: .bench/ccusage/node_modules/.installed
+	@go build -o .bench/bench ./internal/bench
+	@.bench/bench -n 7 scan
 
 # Longer than a test may take: torture by kill -9, fuzzing.
 soak: node_modules/.installed $(TOOLS)/gotestsum

@@ -32,6 +32,7 @@ var layers = map[string]layer{
 	"internal/wire/acp":    {pure: true, imports: []string{"", "wire", "notice", "github.com/tidwall/gjson"}},
 	"internal/wire/exec":   {pure: true, imports: []string{"", "wire", "notice", "github.com/tidwall/gjson"}},
 	"internal/place":       {pure: true, imports: []string{""}},
+	"internal/health":      {pure: true, imports: []string{"", "notice"}},
 	"internal/secret":      {pure: true, imports: []string{"github.com/pelletier/go-toml/v2"}},
 	"internal/packet":      {pure: true, imports: []string{""}},
 	"internal/run":         {pure: true, imports: []string{"", "wire", "place"}},

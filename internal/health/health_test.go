@@ -278,6 +278,27 @@ func TestEachOnce(t *testing.T) {
 			t.Error("it opened")
 		}
 	})
+	late := func(b *bench, k Kind, at time.Time) *bench {
+		return b.fold(Outcome{Kind: k, ID: "late", At: at})
+	}
+	for _, tt := range []struct {
+		name string
+		b    *bench
+		want Phase
+	}{
+		{"Z86 an answer from before the last failure, read late, ends no outage", late(fresh(usual).saw(Transport, Transport, Transport), Success, now), Open},
+		{"Z86 a failure from before the cooldown's end, read late, does not open it again", late(fresh(usual).saw(Transport, Transport, Transport).after(usual.Cooldown), Transport, now.Add(4*time.Minute)), HalfOpen},
+		{"Z86 a failure from before an answered turn, read late, does not end a new beginning", late(fresh(usual).saw(Success, Transport, Transport, Transport).after(usual.Cooldown).saw(Reached), Transport, now), Suspect},
+		{"Z86 a refusal from before an answered turn, read late, shuts nothing", late(fresh(usual).saw(Success), Denied, now), Healthy},
+		{"Z86 nor does one from before the last failure", late(fresh(usual).saw(Transport), Denied, now), Suspect},
+		{"Z86 nor one from before what a full ring dropped", late(&bench{Record: Record{Route: route, Floor: now}, p: usual, now: now.Add(time.Minute)}, Denied, now), Healthy},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.b.Phase != tt.want {
+				t.Errorf("%s, told %q", tt.b.Phase, tt.b.lines)
+			}
+		})
+	}
 	t.Run("Z86 what a full ring dropped is not counted anew", func(t *testing.T) {
 		p := usual
 		p.OpenAfter = MaxFails

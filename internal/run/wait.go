@@ -320,17 +320,21 @@ func resume(s State, target paceline.Engine, f Facts) Carry {
 	return carry(s, *s.Failure, f)
 }
 
-// waiting is the line that announces a wait.
-func waiting(w Wait, s State, f Facts) string {
-	at := w.Until.In(f.Now.Location())
+// Clock is a time to come as announcements put it, in the zone of now.
+func Clock(at, now time.Time) string {
 	layout := "15:04 MST"
-	if at.Sub(f.Now) > 20*time.Hour {
+	switch left := at.Sub(now); {
+	case left > 20*time.Hour:
 		layout = "2 Jan 15:04 MST"
-	}
-	if w.Until.Sub(f.Now) < 2*time.Minute {
+	case left < 2*time.Minute:
 		layout = "15:04:05 MST"
 	}
-	when := at.Format(layout)
+	return at.In(now.Location()).Format(layout)
+}
+
+// waiting is the line that announces a wait.
+func waiting(w Wait, s State, f Facts) string {
+	when := Clock(w.Until, f.Now)
 	switch {
 	case s.Failure != nil && routeFault(s.Failure.Cause) && len(f.Chain) > 1:
 		return "No engine can be reached; trying again at " + when

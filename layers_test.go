@@ -60,7 +60,7 @@ var layers = map[string]layer{
 		"github.com/riverqueue/river/rivertype",
 	}},
 	"internal/supervisor": {imports: []string{"", "wire", "place", "health", "stall", "run", "packet", "secret", "store", "outbox", "harness", "guard", "witness", "config", "logkey"}},
-	"internal/api":        {imports: []string{"", "run", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
+	"internal/api":        {imports: []string{"", "health", "run", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
 	"internal/daemon":     {imports: []string{"api", "config", "store", "store/sqlite", "store/postgres", "outbox", "supervisor", "harness"}},
 	"internal/cli": {imports: []string{
 		"", "place", "health", "run", "store", "supervisor", "daemon", "api", "config", "harness", "guard", "notice", "replay", "secret",

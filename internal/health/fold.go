@@ -171,5 +171,13 @@ func Age(r Record, now time.Time, p Policy) (Record, []Line) {
 		r.Code = code
 		lines = append(lines, Line{"health-half-open", r.Route.Name() + " may be tried again, by one run", why})
 	}
+	if r.Phase == HalfOpen && r.Trial.Who == "" && !now.Before(r.Since.Add(forgotten)) {
+		r.become(Healthy, now)
+		lines = append(lines, Line{"health-recovered", r.Route.Name() + " is healthy again", "nobody tried it for a day, and what is known of it is too old"})
+	}
 	return r, append(lines, r.weigh(now, p)...)
 }
+
+// forgotten is after how long a half-open route that nobody tries is as any other:
+// also an address that nobody uses any more heals by itself (Z83).
+const forgotten = 24 * time.Hour

@@ -141,6 +141,8 @@ func TestPhases(t *testing.T) {
 		{"Z69 a refused account is tried again after the same cooldown", fresh(usual).saw(Denied).after(usual.Cooldown), HalfOpen},
 		{"Z69 and not before", fresh(usual).saw(Denied).after(usual.Cooldown - time.Second), Unavailable},
 		{"Z69 refused again: unavailable again", fresh(usual).saw(Denied).after(usual.Cooldown).saw(Denied), Unavailable},
+		{"Z83 a half-open route that nobody tries for a day is as any other", fresh(usual).saw(Denied).after(usual.Cooldown + forgotten), Healthy},
+		{"Z83 and not before", fresh(usual).saw(Denied).after(usual.Cooldown + forgotten - time.Second), HalfOpen},
 		{"Z78 a trial that fails opens it again, at once", fresh(usual).saw(Transport, Transport, Transport).after(time.Hour).saw(Server), Open},
 		{"A failure during the cooldown does not make it longer", fresh(usual).saw(Transport, Transport, Transport).after(4 * time.Minute).saw(Transport).after(time.Minute), HalfOpen},
 		{"A first word that is followed by no answer opens it again at once", fresh(usual).saw(Transport, Transport, Transport).after(usual.Cooldown).saw(Reached, Transport), Open},

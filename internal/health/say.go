@@ -13,11 +13,7 @@ func Says(r Record, now time.Time, p Policy) string {
 	if r.Phase == Healthy {
 		return ""
 	}
-	about := fmt.Sprintf("%d transport/server error(s)", len(r.counted(now, p)))
-	if r.Phase == Degraded {
-		errs, _ := r.rate(now, p)
-		about = fmt.Sprintf("%d transport/server error(s)", errs)
-	}
+	about := fmt.Sprintf("%d transport/server error(s)", Errors(r, now, p))
 	if r.Model != "" && r.Phase != Degraded {
 		about += ", last model " + r.Model
 	}
@@ -38,6 +34,15 @@ func Says(r Record, now time.Time, p Policy) string {
 		}
 	}
 	return line
+}
+
+// Errors counts the transport and server failures that say how a route stands.
+func Errors(r Record, now time.Time, p Policy) int {
+	if r.Phase == Degraded {
+		errs, _ := r.rate(now, p)
+		return errs
+	}
+	return len(r.counted(now, p))
 }
 
 // Keeps is why new work keeps off a route that is not shut but ranks last; ""

@@ -105,6 +105,7 @@ type Evidence struct {
 type Failure struct {
 	Cause     Cause      `json:"cause"`
 	Code      string     `json:"code"` // the vendor's own word for it, "" where there is none
+	Status    int        `json:"status,omitempty"` // the HTTP status that was answered; 0 where none was told
 	Work      Work       `json:"work"`
 	Reset     Reset      `json:"reset,omitzero"`
 	Scope     string     `json:"scope,omitempty"`  // the usage window: five_hour, weekly, ... ; "" where unknown

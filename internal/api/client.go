@@ -13,6 +13,7 @@ import (
 	"net/url"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/health"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/supervisor"
 )
@@ -94,6 +95,11 @@ func (c *Conn) Seat(ctx context.Context, id paceline.ThreadID, w supervisor.Wish
 // Clear drops what is held against an engine.
 func (c *Conn) Clear(ctx context.Context, e paceline.Engine) error {
 	return c.do(ctx, http.MethodPost, "/v1/limits/clear", e, nil)
+}
+
+// Heal forgets what a route did.
+func (c *Conn) Heal(ctx context.Context, r health.Route) error {
+	return c.do(ctx, http.MethodPost, "/v1/health/reset", r, nil)
 }
 
 // Drain has the server leave when its turns have ended.

@@ -15,6 +15,7 @@ import (
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/guard"
 	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/health"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
 	"github.com/paceline/paceline/internal/supervisor"
@@ -51,6 +52,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("GET /v1/threads/{thread}/events", s.events)
 	mux.HandleFunc("POST /v1/trust", s.trust)
 	mux.HandleFunc("POST /v1/limits/clear", s.clear)
+	mux.HandleFunc("POST /v1/health/reset", s.heal)
 	mux.HandleFunc("POST /v1/server/drain", s.drain)
 	mux.HandleFunc("POST /v1/server/stop", s.leave)
 	h := &http.Server{
@@ -330,6 +332,19 @@ func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.Store.InTx(r.Context(), func(tx *store.Tx) error { return tx.LiftLimit(r.Context(), e) }); err != nil {
+		fail(w, err)
+		return
+	}
+	reply(w, struct{}{})
+}
+
+func (s *Server) heal(w http.ResponseWriter, r *http.Request) {
+	var route health.Route
+	if err := json.NewDecoder(r.Body).Decode(&route); err != nil {
+		refuse(w, http.StatusBadRequest, &supervisor.Refusal{Msg: "the request cannot be read", Code: 1})
+		return
+	}
+	if err := s.Store.InTx(r.Context(), func(tx *store.Tx) error { return tx.ResetHealth(r.Context(), route) }); err != nil {
 		fail(w, err)
 		return
 	}

@@ -51,6 +51,7 @@ type checkup struct {
 	Undeclared []string             `json:"undeclared"`
 	Stray      []string             `json:"stray"` // keys in the environment that are not used
 	Unknown    []store.UnknownFrame `json:"unknown_frames"`
+	Health     []healthRow          `json:"health,omitempty"` // only where something is not well
 }
 
 // accountChecked is one account, asked just now.
@@ -96,7 +97,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 	for _, e := range policy.Chain {
 		c.Chain = append(c.Chain, e.String())
 	}
-	if err := o.state(ctx, &c); err != nil {
+	if err := o.state(ctx, &c, policy); err != nil {
 		return err
 	}
 	if o.json {
@@ -153,7 +154,7 @@ func check(ctx context.Context, a paceline.Account, env harness.Environment) acc
 }
 
 // state looks at what is kept and at who serves, and makes nothing.
-func (o *doctorOptions) state(ctx context.Context, c *checkup) error {
+func (o *doctorOptions) state(ctx context.Context, c *checkup, policy config.Policy) error {
 	opts, err := o.daemon(0)
 	if err != nil {
 		return err
@@ -178,6 +179,9 @@ func (o *doctorOptions) state(ctx context.Context, c *checkup) error {
 		return err
 	}
 	defer st.Close()
+	if c.Health, err = routes(ctx, st, policy.Fallback.Health, time.Now()); err != nil {
+		return err
+	}
 	c.Unknown, err = st.UnknownFrames(ctx)
 	return err
 }
@@ -227,6 +231,9 @@ func (o *doctorOptions) print(c checkup) {
 	}
 	for _, u := range c.Unknown {
 		fmt.Fprintf(o.out, "unknown frame of %s %s, seen %d times: %s. Runs with it count as having done work\n", u.Harness, u.Version, u.Count, printable(u.Frame))
+	}
+	for _, r := range c.Health {
+		fmt.Fprintln(o.out, r.Line)
 	}
 	for _, p := range c.Config {
 		fmt.Fprintln(o.out, p)

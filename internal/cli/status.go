@@ -43,6 +43,9 @@ type status struct {
 	Seats   []seatStatus         `json:"seats"`
 	Unknown []store.UnknownFrame `json:"unknown_frames"`
 	Effects map[string]int       `json:"unknown_effects,omitempty"`
+	// Health and Excluded are there only where something is not well.
+	Health   []healthRow   `json:"health,omitempty"`
+	Excluded []excludedRow `json:"excluded,omitempty"`
 }
 
 type engineStatus struct {
@@ -113,6 +116,12 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 	default:
 		defer st.Close()
 		if accounts, err = o.recorded(ctx, st, &out); err != nil {
+			return err
+		}
+		if out.Health, err = routes(ctx, st, policy.Fallback.Health, time.Now()); err != nil {
+			return err
+		}
+		if out.Excluded, err = excluded(ctx, st, policy, harness.Children(o.environ, policy.Pass), time.Now()); err != nil {
 			return err
 		}
 	}
@@ -270,6 +279,12 @@ func (o *statusOptions) people(s status) error {
 			until = "lifts " + when(*l.ResetAt, now) + ", " + l.Source
 		}
 		fmt.Fprintf(o.out, "%s is limited (%s): %s; `paceline why %s`\n", l.Engine, l.Cause, until, l.Run)
+	}
+	for _, r := range s.Health {
+		fmt.Fprintln(o.out, r.Line)
+	}
+	for _, x := range s.Excluded {
+		fmt.Fprintf(o.out, "excluded %s: %s\n", x.Account, x.Why)
 	}
 	for _, r := range s.Open {
 		line := fmt.Sprintf("%s: %s on %s is %s", r.Thread, r.Run, r.Engine, r.Phase)

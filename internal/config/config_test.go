@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/health"
 	"github.com/paceline/paceline/internal/place"
 	"github.com/paceline/paceline/internal/stall"
 )
@@ -52,8 +54,10 @@ func TestWithNothingSaid(t *testing.T) {
 			"claude": {Name: "claude", Harness: "claude", Vendor: "anthropic"},
 			"codex":  {Name: "codex", Harness: "codex", Vendor: "openai"},
 		},
-		Fallback: Fallback{Enabled: true, Weaker: place.WeakerSkip, Overage: OverageAnnounce, Rollover: RolloverSettled},
-		Stall:    map[string]stall.Bounds{"claude": stall.Bounds{}.Or("claude"), "codex": stall.Bounds{}.Or("codex"), "acp": stall.Bounds{}.Or("acp")},
+		Fallback: Fallback{Enabled: true, Weaker: place.WeakerSkip, Overage: OverageAnnounce, Rollover: RolloverSettled, Health: health.Policy{
+			Enabled: true, OpenAfter: 3, Window: 10 * time.Minute, Cooldown: 5 * time.Minute, ErrorPct: 25, MinSamples: 8,
+		}},
+		Stall: map[string]stall.Bounds{"claude": stall.Bounds{}.Or("claude"), "codex": stall.Bounds{}.Or("codex"), "acp": stall.Bounds{}.Or("acp")},
 	}
 	p := said{}.policy(t)
 	if diff := cmp.Diff(want, p); diff != "" {
@@ -230,6 +234,40 @@ func TestPrecedence(t *testing.T) {
 			{said{}, "default", `"settled"`},
 			user(`fallback.rollover = "always"`, `"always"`), repo(`fallback.rollover = "off"`, `"off"`),
 			env("PACELINE_FALLBACK__ROLLOVER", "settled", `"settled"`),
+		},
+		"fallback.health.enabled": {
+			{said{}, "default", `true`},
+			user(`fallback.health.enabled = true`, `true`), repo(`fallback.health.enabled = false`, `false`),
+			env("PACELINE_FALLBACK__HEALTH__ENABLED", "true", `true`),
+		},
+		"fallback.health.open_after_failures": {
+			{said{}, "default", `3`},
+			user(`fallback.health.open_after_failures = 20`, `20`), repo(`fallback.health.open_after_failures = 2`, `2`),
+			env("PACELINE_FALLBACK__HEALTH__OPEN_AFTER_FAILURES", "5", `5`),
+		},
+		"fallback.health.window_secs": {
+			{said{}, "default", `600`},
+			user(`fallback.health.window_secs = 900`, `900`), repo(`fallback.health.window_secs = 60`, `60`),
+			env("PACELINE_FALLBACK__HEALTH__WINDOW_SECS", "1200", `1200`),
+		},
+		"fallback.health.cooldown_secs": {
+			{said{}, "default", `300`},
+			user(`fallback.health.cooldown_secs = 900`, `900`), repo(`fallback.health.cooldown_secs = 60`, `60`),
+			env("PACELINE_FALLBACK__HEALTH__COOLDOWN_SECS", "1200", `1200`),
+		},
+		"fallback.health.degrade_error_rate_pct": {
+			{said{}, "default", `25`},
+			user(`fallback.health.degrade_error_rate_pct = 100`, `100`), repo(`fallback.health.degrade_error_rate_pct = 1`, `1`),
+			env("PACELINE_FALLBACK__HEALTH__DEGRADE_ERROR_RATE_PCT", "50", `50`),
+		},
+		"fallback.health.degrade_min_samples": {
+			{said{}, "default", `8`},
+			user(`fallback.health.degrade_min_samples = 20`, `20`), repo(`fallback.health.degrade_min_samples = 2`, `2`),
+			env("PACELINE_FALLBACK__HEALTH__DEGRADE_MIN_SAMPLES", "10", `10`),
+		},
+		"fallback.health.degrade_ttft_ms": {
+			user(`fallback.health.degrade_ttft_ms = 60000`, `60000`), repo(`fallback.health.degrade_ttft_ms = 1000`, `1000`),
+			env("PACELINE_FALLBACK__HEALTH__DEGRADE_TTFT_MS", "20000", `20000`),
 		},
 		"containment.writable": {
 			{said{}, "default", `[]`},

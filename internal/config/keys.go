@@ -51,6 +51,8 @@ type key struct {
 	clean func(s, home string) (string, *fault)
 	// stands is the default where it is not in standing.
 	stands string
+	// least and most bound a number; 0 is no bound, but that none is negative.
+	least, most int
 	// secret values are shown nowhere, or only in part by what shown returns.
 	secret bool
 	shown  func(s string) string
@@ -59,7 +61,7 @@ type key struct {
 }
 
 // keys is everything that can be set, in the order in which it is shown.
-var keys = slices.Concat(general, silences())
+var keys = slices.Concat(general, healths, silences())
 
 var general = []key{
 	{

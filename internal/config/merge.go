@@ -34,9 +34,10 @@ func defaults(names []string) layer {
 		switch {
 		case !strings.Contains(k.name, anyName):
 			s := setting{key: k, path: k.path()}
-			if ok {
+			switch {
+			case ok:
 				out.typed(s, text, "")
-			} else {
+			case k.kind != number:
 				out.settings = append(out.settings, s) // an empty list
 			}
 		case k.name == "accounts.*.harness":
@@ -98,7 +99,7 @@ func refused(s, below setting) *fault {
 	switch {
 	case s.key.rule != narrow:
 		return &fault{"a repository file may not set " + spell(s.path), "it belongs in your own configuration file"}
-	case width(s.key, s.value) > width(below.key, below.value):
+	case below.key != nil && width(s.key, s.value) > width(below.key, below.value):
 		return &fault{
 			fmt.Sprintf("a repository file may narrow %s, never widen it: it is %s already, and this says %s",
 				spell(s.path), literal(below.key, below.value), literal(s.key, s.value)),
@@ -153,7 +154,10 @@ func (m merged) policy() Policy {
 // of are the settings of one key, by name.
 func (m merged) of(k *key) []setting {
 	if !strings.Contains(k.name, anyName) {
-		return []setting{m.set[k.name]}
+		if s, ok := m.set[k.name]; ok {
+			return []setting{s}
+		}
+		return nil
 	}
 	var out []setting
 	for _, s := range m.set {

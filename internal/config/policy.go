@@ -27,6 +27,7 @@ import (
 	"slices"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/health"
 	"github.com/paceline/paceline/internal/place"
 	"github.com/paceline/paceline/internal/stall"
 )
@@ -65,6 +66,9 @@ type Fallback struct {
 	Weaker   place.Weaker `json:"weaker"`
 	Overage  Overage      `json:"overage"`
 	Rollover Rollover     `json:"rollover"`
+	// Health is when new work keeps off a route. A policy that was stored before
+	// there was any has none.
+	Health health.Policy `json:"health"`
 }
 
 // Overage is what to do when a subscription begins to cost extra.

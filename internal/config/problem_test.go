@@ -82,7 +82,7 @@ func TestProblems(t *testing.T) {
 			"a value is not a table, nor the other way round",
 			said{user: "fallback = true\naccounts.codex = 1\n[mode]\nx = 1\n[chain.default.x]\n"},
 			[]string{
-				"user.toml:1:1: fallback is a table, not a value | its keys are enabled, max_hops, weaker, overage, rollover",
+				"user.toml:1:1: fallback is a table, not a value | its keys are enabled, max_hops, weaker, overage, rollover, health",
 				"user.toml:2:10: accounts.codex is a table, not a value | its keys are harness, command, home, posture, key_env, key_command, base_url, enabled, capacity",
 				"user.toml:3:2: mode is a value, not a table",
 				"user.toml:5:8: chain.default is a value, not a table",
@@ -133,6 +133,23 @@ func TestProblems(t *testing.T) {
 			[]string{
 				"user.toml:1:21: fallback.max_hops must not be negative",
 				"environment: PACELINE_FALLBACK__MAX_HOPS must not be negative",
+			},
+		},
+		{
+			"Z85 a breaker that could never trip, or never close, is refused at load, with its line",
+			said{
+				user: "[fallback.health]\nopen_after_failures = 0\nwindow_secs = 0\ncooldown_secs = -1\ndegrade_error_rate_pct = 101\ndegrade_min_samples = 1\ndegrade_ttft_ms = 999\n",
+				env:  []string{"PACELINE_FALLBACK__HEALTH__OPEN_AFTER_FAILURES=21", "PACELINE_FALLBACK__HEALTH__DEGRADE_ERROR_RATE_PCT=0"},
+			},
+			[]string{
+				"user.toml:2:23: fallback.health.open_after_failures must be 1 to 20",
+				"user.toml:3:15: fallback.health.window_secs must be at least 1",
+				"user.toml:4:17: fallback.health.cooldown_secs must be at least 1",
+				"user.toml:5:26: fallback.health.degrade_error_rate_pct must be 1 to 100",
+				"user.toml:6:23: fallback.health.degrade_min_samples must be at least 2",
+				"user.toml:7:19: fallback.health.degrade_ttft_ms must be at least 1000",
+				"environment: PACELINE_FALLBACK__HEALTH__DEGRADE_ERROR_RATE_PCT must be 1 to 100",
+				"environment: PACELINE_FALLBACK__HEALTH__OPEN_AFTER_FAILURES must be 1 to 20",
 			},
 		},
 		{

@@ -65,6 +65,20 @@ func TestRepositoryFile(t *testing.T) {
 			0,
 		},
 		{
+			"Z8 Z85 a repository lowers, shortens and disables, and never raises or enables",
+			said{
+				user: "[fallback.health]\nenabled = false\ndegrade_ttft_ms = 5000\n",
+				repo: "[fallback.health]\nenabled = true\nopen_after_failures = 4\nwindow_secs = 601\ncooldown_secs = 299\ndegrade_ttft_ms = 5001\n",
+			},
+			[]string{
+				"repo.toml:2:11: a repository file may narrow fallback.health.enabled, never widen it: it is false already, and this says true" + widen,
+				"repo.toml:3:23: a repository file may narrow fallback.health.open_after_failures, never widen it: it is 3 already, and this says 4" + widen,
+				"repo.toml:4:15: a repository file may narrow fallback.health.window_secs, never widen it: it is 600 already, and this says 601" + widen,
+				"repo.toml:6:19: a repository file may narrow fallback.health.degrade_ttft_ms, never widen it: it is 5000 already, and this says 5001" + widen,
+			},
+			0,
+		},
+		{
 			"paid overage is not a repository's to use",
 			said{repo: "fallback.overage = \"use\"\n"},
 			[]string{`repo.toml:1:20: a repository file may narrow fallback.overage, never widen it: it is "announce" already, and this says "use"` + widen},
@@ -157,6 +171,11 @@ func TestARepositoryNeverWidens(t *testing.T) {
 		if b.Enabled && !a.Enabled || bound(b.MaxHops) > bound(a.MaxHops) || b.Weaker > a.Weaker || b.Overage > a.Overage || b.Rollover > a.Rollover {
 			t.Errorf("the fallback went from %+v to %+v", a, b)
 		}
+		h, g := a.Health, b.Health
+		if g.Enabled && !h.Enabled || g.OpenAfter > h.OpenAfter || g.Window > h.Window || g.Cooldown > h.Cooldown ||
+			g.ErrorPct > h.ErrorPct || g.MinSamples > h.MinSamples || bound(int(g.TTFT)) > bound(int(h.TTFT)) {
+			t.Errorf("health went from %+v to %+v", h, g)
+		}
 		with.Mode, with.Fallback = without.Mode, without.Fallback
 		if diff := cmp.Diff(without, with, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("a repository changed what is the operator's:\n%s", diff)
@@ -202,7 +221,7 @@ func draw(t *rapid.T, layer string, k key) value {
 	case truth:
 		return value{truth: rapid.Bool().Draw(t, label)}
 	case number:
-		return value{number: rapid.IntRange(0, 4).Draw(t, label)}
+		return value{number: k.least + rapid.IntRange(0, 4).Draw(t, label)}
 	}
 	return value{text: rapid.SampledFrom(k.words).Draw(t, label)}
 }

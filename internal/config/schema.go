@@ -13,6 +13,7 @@ type Schema struct {
 	Enum        []string           `json:"enum,omitempty"`
 	Default     any                `json:"default,omitempty"`
 	Minimum     *int               `json:"minimum,omitempty"`
+	Maximum     int                `json:"maximum,omitempty"`
 	Pattern     string             `json:"pattern,omitempty"`
 	Items       *Schema            `json:"items,omitempty"`
 	Properties  map[string]*Schema `json:"properties,omitempty"`
@@ -73,7 +74,7 @@ func (k *key) schema() *Schema {
 			s.Default, err = strconv.ParseBool(said)
 		}
 	case number:
-		s.Type, s.Minimum = "integer", new(int)
+		s.Type, s.Minimum, s.Maximum = "integer", &k.least, k.most
 		if stands {
 			s.Default, err = strconv.Atoi(said)
 		}

@@ -117,6 +117,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"a word that is none":      "mode = \"wild\"",
 		"a negative number":        "[fallback]\nmax_hops = -1",
 		"a list of something else": "[chain]\ndefault = [1]",
+		"a number too large":       "[fallback.health]\nopen_after_failures = 21",
+		"a number too small":       "[fallback.health]\ndegrade_ttft_ms = 999",
 		"a time without its unit":  "[stall.codex]\ntool = \"90\"",
 		"a harness that is none":   "[stall.cursor]\ntool = \"90s\"",
 	} {

@@ -33,8 +33,8 @@ func (m merged) show() []Shown {
 		}
 	}
 	for i := range keys {
-		if !strings.Contains(keys[i].name, anyName) {
-			out = append(out, m.set[keys[i].name].show())
+		if s := m.set[keys[i].name]; s.key != nil {
+			out = append(out, s.show())
 		}
 	}
 	for _, group := range slices.Backward(slices.Sorted(maps.Keys(groups))) { // vendors, accounts

@@ -45,14 +45,25 @@ func (l *layer) take(s setting, home string) {
 		}
 		s.value.list = entries
 	case number:
-		if s.value.number < 0 {
-			l.spoil(s, s.at, &fault{s.spelt() + " must not be negative", ""})
-		}
+		l.spoil(s, s.at, s.key.bounds(s.spelt(), s.value.number))
 	case truth:
 	}
 	if len(l.problems) == bad {
 		l.settings = append(l.settings, s)
 	}
+}
+
+// bounds is the key's judgement of a number.
+func (k *key) bounds(name string, n int) *fault {
+	switch {
+	case k.most > 0 && (n < k.least || n > k.most):
+		return &fault{fmt.Sprintf("%s must be %d to %d", name, k.least, k.most), ""}
+	case k.least == 0 && n < 0:
+		return &fault{name + " must not be negative", ""}
+	case n < k.least:
+		return &fault{fmt.Sprintf("%s must be at least %d", name, k.least), ""}
+	}
+	return nil
 }
 
 // check is the key's own judgement of a text; name is how its layer calls it.

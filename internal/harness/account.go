@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/health"
 	"github.com/paceline/paceline/internal/wire"
 )
 
@@ -23,20 +25,36 @@ func keyed(a paceline.Account, env Environment, name string) Environment {
 	return env.With(name + "=" + a.Key)
 }
 
-// route is the host:port of an endpoint; "" where it is none.
+// route is the host:port of an endpoint; "" where it is none. Whatever else an
+// address holds may be a secret, and is dropped before anything is parsed (Z76).
 func route(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" {
+	scheme, rest, ok := strings.Cut(endpoint, "://")
+	if !ok {
 		return ""
 	}
-	if u.Port() != "" {
-		return u.Host
+	rest, _, _ = strings.Cut(strings.ReplaceAll(strings.ReplaceAll(rest, "?", "/"), "#", "/"), "/")
+	host := rest[strings.LastIndexByte(rest, '@')+1:]
+	u, err := url.Parse("//" + host)
+	if err != nil || u.Hostname() == "" {
+		return ""
 	}
-	port := "443"
-	if u.Scheme == "http" {
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	if u.Port() == "" && strings.EqualFold(scheme, "http") {
 		port = "80"
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// Route is what the health of an account's connection belongs to. An address that
+// somebody put in the place of the program's own, in the configuration or in the
+// environment, is one that others may share.
+func Route(h Harness, a paceline.Account, env Environment) health.Route {
+	r := health.Route{Account: a.Name, Endpoint: h.Route(a, env)}
+	r.Configured = a.BaseURL != "" || r.Endpoint != h.Route(paceline.Account{Name: a.Name, Harness: a.Harness}, nil)
+	return r
 }
 
 // lines yields the lines of a transcript; of an overlong one, its head.

@@ -67,6 +67,10 @@ var codes = map[string]Class{
 	"1305":                     Throttle,
 }
 
+// Token is what a code means that decides by itself; None is any other. It is for
+// those who must not go by words.
+func Token(code string) Class { return codes[code] }
+
 // leanings are codes that hold where neither the words nor the status say more.
 var leanings = map[string]Class{
 	"rate_limit":               Throttle,

@@ -24,6 +24,49 @@ type Candidate struct {
 	SignedOut   bool                 // Unready because nobody is signed in
 	Limit       *paceline.Limit      // what is held against it; nil when nothing is
 	Containment paceline.Containment // what a run there would be held in
+	Health      Health               // of its route
+}
+
+// Health is what speaks against new work on a candidate's route. The zero value
+// is nothing: also where nobody asked, as of an engine that its user named
+// outright (Z90).
+type Health struct {
+	Down string    // why nothing new goes there; "" where it may
+	Back time.Time // when it is tried again
+	// Shared says that another account failed on the same endpoint: whoever sits
+	// on this one stays (Z75).
+	Shared bool
+	Last   string // why it is used only where nothing better is; "" where it is not so
+}
+
+// down is why c may not serve for its route's sake.
+func (c Candidate) down(sits bool) string {
+	if sits && c.Health.Shared {
+		return ""
+	}
+	return c.Health.Down
+}
+
+// Closed reports whether c may not go on: a limit holds it, or its route is down.
+// sits says that it has the work already.
+func Closed(c Candidate, now time.Time, sits bool) bool {
+	return Held(c.Limit, now) || c.down(sits) != ""
+}
+
+// Frees is when a candidate that is held or down may be asked again, and where
+// that is from; the zero value where nobody knows. An engine that is neither is
+// free since ever.
+func Frees(c Candidate, now time.Time, sits bool) (r paceline.Reset, known bool) {
+	if Held(c.Limit, now) {
+		r = c.Limit.Reset
+		if !r.Known() {
+			return r, false // only a person knows
+		}
+	}
+	if c.down(sits) != "" && c.Health.Back.After(Lifts(r)) {
+		r = paceline.Reset{At: c.Health.Back, Source: paceline.ResetAssumed}
+	}
+	return r, true
 }
 
 // Weaker says what to do with an engine whose containment falls short.
@@ -43,6 +86,8 @@ type Ask struct {
 	// OffRoute passes over engines on After's own route: its fault was the
 	// route's, so the same route would fail again.
 	OffRoute bool
+	// Sits says that the candidates have the seat already.
+	Sits bool
 }
 
 // Exclusion is an engine passed over, with the reason.
@@ -62,11 +107,21 @@ type Choice struct {
 }
 
 // Choose takes the first candidate, in chain order, that nothing speaks
-// against.
+// against. One on a degraded route is taken where there is no better one (Z72).
 func Choose(cs []Candidate, a Ask) Choice {
-	var ch Choice
+	if ch, spared := choose(cs, a, true); ch.Found || !spared {
+		return ch
+	}
+	ch, _ := choose(cs, a, false)
+	return ch
+}
+
+// choose is Choose for one of two rounds: the first spares degraded routes, and
+// reports whether there were any.
+func choose(cs []Candidate, a Ask, spare bool) (ch Choice, spared bool) {
 	below := a.After == nil
-	for _, c := range cs {
+	var soft *Candidate // the first that was spared
+	for i, c := range cs {
 		if !below {
 			below = c.Engine == a.After.Engine
 			ch.Out = append(ch.Out, Exclusion{c.Engine, "it stands at or above the engine that failed"})
@@ -80,9 +135,26 @@ func Choose(cs []Candidate, a Ask) Choice {
 			ch.Out = append(ch.Out, Exclusion{c.Engine, why})
 			continue
 		}
+		if spare && !a.Sits && c.Health.Last != "" {
+			ch.Out = append(ch.Out, Exclusion{c.Engine, c.Health.Last})
+			if soft == nil {
+				soft = &cs[i]
+			}
+			continue
+		}
+		if soft != nil && !kinder(*soft, c) {
+			// Being slow, or failing now and then, is no reason to spend other money,
+			// or to hold a run less tightly.
+			return Choice{}, true
+		}
 		ch.Engine, ch.Found, ch.Weaker = c.Engine, true, c.Containment.Weaker
 	}
-	return ch
+	return ch, soft != nil
+}
+
+// kinder reports whether moving from one to another costs nothing (P6).
+func kinder(from, to Candidate) bool {
+	return !dearer(from.Posture, to.Posture) && (to.Containment.Weaker == "" || from.Containment.Weaker != "")
 }
 
 // exclusion is the one predicate: "" means that c may serve.
@@ -97,6 +169,8 @@ func exclusion(c Candidate, a Ask) string {
 		return c.Unready
 	case Held(c.Limit, a.Now):
 		return "it is limited " + Until(c.Limit.Reset)
+	case c.down(a.Sits) != "":
+		return c.down(a.Sits)
 	case a.After != nil && dearer(a.After.Posture, c.Posture):
 		return fmt.Sprintf("its posture is %s, the failed engine's is %s", c.Posture, a.After.Posture)
 	case a.After != nil && a.OffRoute && c.Route == a.After.Route:
@@ -110,7 +184,7 @@ func exclusion(c Candidate, a Ask) string {
 // Fits reports whether c may take over from after, whatever is held against it
 // now and wherever it stands in the chain.
 func Fits(c Candidate, after *Candidate, w Weaker) bool {
-	c.Limit = nil
+	c.Limit, c.Health = nil, Health{}
 	return exclusion(c, Ask{After: after, Weaker: w}) == ""
 }
 

@@ -29,6 +29,12 @@ func TestChoose(t *testing.T) {
 	}
 	words := func(c *Candidate) { c.Limit.Reset.Source = paceline.ResetDerived }
 	weaker := func(c *Candidate) { c.Containment.Weaker = "no cage" }
+	metered := func(c *Candidate) { c.Posture = paceline.PostureMetered }
+	down := func(c *Candidate) { c.Health = Health{Down: "route health open: 3", Back: now.Add(time.Minute)} }
+	sibling := func(c *Candidate) {
+		c.Health = Health{Down: "the same endpoint", Back: now.Add(time.Minute), Shared: true}
+	}
+	last := func(c *Candidate) { c.Health.Last = "route health degraded: 25%" }
 	first := c("a")
 	for _, tt := range []struct {
 		name string
@@ -51,6 +57,20 @@ func TestChoose(t *testing.T) {
 		{"F45 a weaker containment is skipped", []Candidate{c("a"), c("b", weaker), c("c")}, Ask{After: &first}, "c", map[string]string{"b": "weaker: no cage"}},
 		{"F45 or announced, where the operator said so", []Candidate{c("a"), c("b", weaker)}, Ask{After: &first, Weaker: WeakerAnnounce}, "b", nil},
 		{"F45 one that is as weak as where it was is not weaker", []Candidate{c("a", weaker), c("b", weaker)}, Ask{After: ptr(c("a", weaker))}, "b", nil},
+		{"Z79 an open route is passed over, for a reason of its own", []Candidate{c("a", down), c("b")}, Ask{}, "b", map[string]string{"a": "route health open: 3"}},
+		{"Z79 also by a successor", []Candidate{c("a"), c("b", down), c("c")}, Ask{After: &first}, "c", map[string]string{"b": "route health open: 3"}},
+		{"Z79 nowhere healthy: nobody", []Candidate{c("a", down), c("b", down)}, Ask{}, "", map[string]string{"a": "open", "b": "open"}},
+		{"Z80 the seat leaves a route of its own that is open", []Candidate{c("a", down)}, Ask{Sits: true}, "", nil},
+		{"Z75 and stays where another's is", []Candidate{c("a", sibling)}, Ask{Sits: true}, "a", nil},
+		{"Z75 a placement does not go there", []Candidate{c("a", sibling), c("b")}, Ask{}, "b", map[string]string{"a": "the same endpoint"}},
+		{"Z72 Z100 a degraded route comes last", []Candidate{c("a", last), c("b")}, Ask{}, "b", map[string]string{"a": "route health degraded: 25%"}},
+		{"Z100 after every other that can serve", []Candidate{c("a", last), c("b", down), c("c")}, Ask{}, "c", nil},
+		{"Z74 where all are degraded the work stays in its order", []Candidate{c("a", last), c("b", last)}, Ask{}, "a", map[string]string{"b": "comes after a"}},
+		{"Z74 a degraded one serves where no other can", []Candidate{c("a", last), c("b", down)}, Ask{}, "a", nil},
+		{"Z74 a seat does not leave for it", []Candidate{c("a", last)}, Ask{Sits: true}, "a", nil},
+		{"Z72 a successor prefers the better one below", []Candidate{c("a"), c("b", last), c("c")}, Ask{After: &first}, "c", nil},
+		{"P6 Z72 other money is not spent for a better route", []Candidate{c("a", last), c("b", metered)}, Ask{}, "a", nil},
+		{"P6 Z72 nor is a cage given up", []Candidate{c("a", last), c("b", weaker)}, Ask{Weaker: WeakerAnnounce}, "a", nil},
 		{"the same route fails again", []Candidate{c("a"), c("b", func(c *Candidate) { c.Route = "a:443" }), c("c")}, Ask{After: &first, OffRoute: true}, "c", map[string]string{"b": "same route"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,9 +96,12 @@ func TestEveryLoserIsNamed(t *testing.T) {
 				c.Unready = rapid.SampledFrom([]string{"", "", "it is signed out"}).Draw(t, "unready")
 				c.Posture = paceline.Posture(rapid.IntRange(0, 3).Draw(t, "posture"))
 				c.Containment.Weaker = rapid.SampledFrom([]string{"", "", "no cage"}).Draw(t, "weaker")
+				c.Health.Down = rapid.SampledFrom([]string{"", "", "", "it is down"}).Draw(t, "down")
+				c.Health.Shared = rapid.Bool().Draw(t, "shared")
+				c.Health.Last = rapid.SampledFrom([]string{"", "", "it is slow"}).Draw(t, "last")
 			}))
 		}
-		a := Ask{Now: now}
+		a := Ask{Now: now, Sits: rapid.Bool().Draw(t, "sits")}
 		if rapid.Bool().Draw(t, "after") {
 			a.After = &cs[rapid.IntRange(0, len(cs)-1).Draw(t, "which")]
 		}
@@ -102,6 +125,34 @@ func TestEveryLoserIsNamed(t *testing.T) {
 			}
 		}
 	}))
+}
+
+func TestFrees(t *testing.T) {
+	limit := func(r paceline.Reset) *paceline.Limit { return &paceline.Limit{Reset: r} }
+	stated := paceline.Reset{At: now.Add(time.Hour), Source: paceline.ResetStated}
+	back := func(d time.Duration) Health { return Health{Down: "open", Back: now.Add(d)} }
+	for _, tt := range []struct {
+		name  string
+		c     Candidate
+		want  paceline.Reset
+		known bool
+	}{
+		{"a limit lifts at its reset", Candidate{Limit: limit(stated)}, stated, true},
+		{"Z79 a route that is down is asked again when it is tried again", Candidate{Health: back(time.Minute)}, paceline.Reset{At: now.Add(time.Minute), Source: paceline.ResetAssumed}, true},
+		{"the later of the two", Candidate{Limit: limit(stated), Health: back(time.Minute)}, stated, true},
+		{"the later of the two, the other way round", Candidate{Limit: limit(stated), Health: back(2 * time.Hour)}, paceline.Reset{At: now.Add(2 * time.Hour), Source: paceline.ResetAssumed}, true},
+		{"of a limit that names no reset nobody knows", Candidate{Limit: limit(paceline.Reset{}), Health: back(time.Minute)}, paceline.Reset{}, false},
+		{"one that is free is free", Candidate{}, paceline.Reset{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, known := Frees(tt.c, now, false); got != tt.want || known != tt.known {
+				t.Errorf("%+v %t", got, known)
+			}
+			if want := tt.want.Known() || !tt.known; Closed(tt.c, now, false) != want {
+				t.Errorf("closed: %t", !want)
+			}
+		})
+	}
 }
 
 func excluded(ch Choice, name, why string) bool {

@@ -218,6 +218,14 @@ func TestWaitsInAnyOrder(t *testing.T) {
 			if i < 0 {
 				break
 			}
+			for k := range w.chain {
+				if rapid.IntRange(0, 3).Draw(t, "route") == 0 {
+					w.chain[k].Health = place.Health{}
+					if rapid.Bool().Draw(t, "down") {
+						w.chain[k].Health = place.Health{Down: "route health open", Back: w.now.Add(5 * time.Minute), Shared: rapid.Bool().Draw(t, "shared")}
+					}
+				}
+			}
 			r, f := w.runs[i], w.facts(i)
 			next := paceline.RunID(fmt.Sprintf("r%d", n+1))
 			switch {
@@ -241,7 +249,10 @@ func TestWaitsInAnyOrder(t *testing.T) {
 					w.truth[r.ID] = true
 				}
 				e := w.ending(t, r.ID)
-				if rapid.IntRange(0, 2).Draw(t, "limited") > 0 {
+				switch rapid.IntRange(0, 4).Draw(t, "why") {
+				case 0:
+					e.Outcome, e.Failure.Cause = paceline.OutcomeFailed, paceline.CauseTransport
+				case 1, 2, 3:
 					e.Outcome, e.Failure.Cause = paceline.OutcomeFailed, paceline.CauseUsageLimit
 					e.Failure.Reset = paceline.Reset{At: w.now.Add(time.Duration(rapid.IntRange(-60, 9000).Draw(t, "reset")) * time.Second), Source: paceline.ResetStated}
 				}

@@ -12,8 +12,9 @@ import (
 // Where nobody can go on now, the message waits:
 //
 //	cause                     until
-//	usage_limit, throttle     the soonest reset of all engines that may serve, and a moment
-//	transport, server, stall  1, 2, 4, 8, then every 15 minutes (A25)
+//	usage_limit, throttle     the soonest that an engine which may serve is free, and a moment
+//	transport, server, stall  1, 2, 4, 8, then every 15 minutes (A25), or sooner where another
+//	                          engine that may serve is free sooner
 //	crash, other              1 s, then 1, 2, 4, 8, 15, 30 minutes, then hourly; given up after 12 (A28)
 //	the rest                  nothing: waiting does not help
 //
@@ -69,6 +70,7 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 		w = soonest(s, failure, f)
 	case routeFault(failure.Cause):
 		w.Until = f.Now.Add(outages[min(n, len(outages))-1])
+		w = sooner(w, s, failure, f)
 	case failure.Cause == paceline.CauseCrash, failure.Cause == paceline.CauseOther:
 		if n >= maxFailures {
 			return Wait{}, gaveUp(s, failure)
@@ -139,16 +141,27 @@ func soonest(s State, failure paceline.Failure, f Facts) Wait {
 	}
 	n := inARow(s, failure.Cause, f)
 	best := Wait{Until: free(s.ID, own, n, f.Now), Source: own.Source, For: s.Engine, Why: did(failure.Cause)}
+	if c := inChain(s.Engine, f); c != nil {
+		// Its route may be down as well.
+		if r, _ := place.Frees(place.Candidate{Health: c.Health}, f.Now, true); r.At.After(best.Until) {
+			best.Until, best.Source = free(s.ID, r, 1, f.Now), r.Source
+		}
+	}
+	return sooner(best, s, failure, f)
+}
+
+// sooner is best, or the wait for another engine that may serve before that.
+func sooner(best Wait, s State, failure paceline.Failure, f Facts) Wait {
 	for _, c := range f.Chain {
 		if c.Engine == s.Engine || !mayServe(c, s, failure, f) {
 			continue
 		}
 		w := Wait{Until: f.Now, Source: paceline.ResetAssumed, For: c.Engine, Why: best.Why}
-		if place.Held(c.Limit, f.Now) {
-			if !c.Limit.Reset.Known() {
-				continue // only a person knows
-			}
-			w.Until, w.Source = free(s.ID, c.Limit.Reset, 1, f.Now), c.Limit.Reset.Source
+		switch r, known := place.Frees(c, f.Now, false); {
+		case !known:
+			continue // only a person knows
+		case r.Known():
+			w.Until, w.Source = free(s.ID, r, 1, f.Now), r.Source
 		}
 		if last := lastOn(c.Engine, f); last != nil && w.Until.Before(last.Ended.Add(soon)) {
 			w.Until = last.Ended.Add(soon)
@@ -158,6 +171,16 @@ func soonest(s State, failure paceline.Failure, f Facts) Wait {
 		}
 	}
 	return best
+}
+
+// inChain is what is known of an engine; nil where the chain does not name it.
+func inChain(e paceline.Engine, f Facts) *place.Candidate {
+	for i := range f.Chain {
+		if f.Chain[i].Engine == e {
+			return &f.Chain[i]
+		}
+	}
+	return nil
 }
 
 // free is when an engine is asked after its reset. n counts the limits in a row:
@@ -195,12 +218,11 @@ func mayServe(c place.Candidate, s State, failure paceline.Failure, f Facts) boo
 	if refusal(s, failure, place.Choice{Found: true}, f) != "" {
 		return false
 	}
-	for i := range f.Chain {
-		if f.Chain[i].Engine == s.Engine {
-			return place.Fits(c, &f.Chain[i], f.Weaker)
-		}
+	own := inChain(s.Engine, f)
+	if own == nil || routeFault(failure.Cause) && c.Route == own.Route {
+		return false
 	}
-	return false
+	return place.Fits(c, own, f.Weaker)
 }
 
 // lastOn is the message's last earlier run on an engine.
@@ -221,25 +243,18 @@ func waitOver(s State, e WaitOver, f Facts) (State, []Effect) {
 	}
 	d := decision(s, "wait over", f)
 	f.Kept = f.Kept || s.Kept
-	target, ok := s.Engine, kind(s.Failure.Cause) != 0
 	asked := false
+	var target paceline.Engine
 	if f.Asked != nil {
 		ch := choose(s, s.Failure.Cause, f)
 		over := f
 		over.Over = true
-		if asked = refusal(s, *s.Failure, ch, over) == ""; asked {
-			target, ok = ch.Engine, true
-		}
-		d.Out = ch.Out
-		f.Asked = nil
+		asked = refusal(s, *s.Failure, ch, over) == ""
+		target, d.Out, f.Asked = ch.Engine, ch.Out, nil
 	}
-	for _, c := range f.Chain {
-		if ok {
-			break
-		}
-		if !place.Held(c.Limit, f.Now) && (c.Engine == s.Engine && c.Unready == "" || c.Engine != s.Engine && mayServe(c, s, *s.Failure, f)) {
-			target, ok = c.Engine, true
-		}
+	ok := asked
+	if !asked {
+		target, ok = onwards(s, f)
 	}
 	if !ok {
 		return waitMore(s, d, f)
@@ -264,6 +279,34 @@ func waitOver(s State, e WaitOver, f Facts) (State, []Effect) {
 		return s, []Effect{Resume{next, true}, Announce{line + "."}, Decide{d}}
 	}
 	return s, []Effect{Resume{next, false}, Announce{fmt.Sprintf("Going on with %s.", target)}, Decide{d}}
+}
+
+// onwards is the engine that a message goes on with whose wait is over. One that
+// was cut from its vendor is tried again by its schedule, whatever is known of its
+// route, unless another is free that is better: its own is down still, or the
+// other one was waited for.
+func onwards(s State, f Facts) (target paceline.Engine, ok bool) {
+	first := func(own bool) (paceline.Engine, bool) {
+		for _, c := range f.Chain {
+			self := c.Engine == s.Engine
+			switch {
+			case place.Closed(c, f.Now, self):
+			case self && own && c.Unready == "", !self && mayServe(c, s, *s.Failure, f):
+				return c.Engine, true
+			}
+		}
+		return paceline.Engine{}, false
+	}
+	if kind(s.Failure.Cause) == 0 {
+		return first(true)
+	}
+	if other, ok := first(false); ok && routeFault(s.Failure.Cause) {
+		own := inChain(s.Engine, f)
+		if s.Wait.For != s.Engine || own != nil && place.Closed(*own, f.Now, true) {
+			return other, true
+		}
+	}
+	return s.Engine, true
 }
 
 // waitMore waits on, since the reset has moved.
@@ -302,17 +345,21 @@ func resume(s State, target paceline.Engine, f Facts) Carry {
 	return carry(s, target, *s.Failure, f)
 }
 
-// waiting is the line that announces a wait.
-func waiting(w Wait, s State, f Facts) string {
-	at := w.Until.In(f.Now.Location())
+// Clock is a time to come as announcements put it, in the zone of now.
+func Clock(at, now time.Time) string {
 	layout := "15:04 MST"
-	if at.Sub(f.Now) > 20*time.Hour {
+	switch left := at.Sub(now); {
+	case left > 20*time.Hour:
 		layout = "2 Jan 15:04 MST"
-	}
-	if w.Until.Sub(f.Now) < 2*time.Minute {
+	case left < 2*time.Minute:
 		layout = "15:04:05 MST"
 	}
-	when := at.Format(layout)
+	return at.In(now.Location()).Format(layout)
+}
+
+// waiting is the line that announces a wait.
+func waiting(w Wait, s State, f Facts) string {
+	when := Clock(w.Until, f.Now)
 	switch {
 	case s.Failure != nil && routeFault(s.Failure.Cause) && len(f.Chain) > 1:
 		return "No engine can be reached; trying again at " + when

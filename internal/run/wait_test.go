@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paceline/paceline"
+	"github.com/paceline/paceline/internal/place"
 	"github.com/paceline/paceline/internal/wire"
 )
 
@@ -47,6 +48,28 @@ func held(name string, d time.Duration) func(*State, *Facts) {
 	}
 }
 
+// down has a route that is tried again after d.
+func down(name string, d time.Duration) func(*State, *Facts) {
+	return func(_ *State, f *Facts) {
+		for i := range f.Chain {
+			if f.Chain[i].Engine.Account == name {
+				f.Chain[i].Health = place.Health{Down: "route health open", Back: now.Add(d)}
+			}
+		}
+	}
+}
+
+// let has nothing against a route, nor against its engine.
+func let(name string) func(*State, *Facts) {
+	return func(_ *State, f *Facts) {
+		for i := range f.Chain {
+			if f.Chain[i].Engine.Account == name {
+				f.Chain[i].Health, f.Chain[i].Limit = place.Health{}, nil
+			}
+		}
+	}
+}
+
 func TestWaits(t *testing.T) {
 	some, none := paceline.WorkSome, paceline.WorkNone
 	limit, unread := paceline.CauseUsageLimit, paceline.Reset{}
@@ -67,6 +90,12 @@ func TestWaits(t *testing.T) {
 		{"F46 a 429 that comes again and again holds for longer", paceline.CauseThrottle, none, unread, []func(*State, *Facts){alone, again(5, paceline.CauseThrottle)}, 15 * time.Minute, "claude"},
 		{"A18 the soonest reset of all: another's", limit, none, stated(time.Hour), []func(*State, *Facts){held("codex", 20*time.Minute)}, 20 * time.Minute, "codex"},
 		{"A18 the soonest reset of all: its own", limit, none, stated(time.Minute), []func(*State, *Facts){held("codex", 20*time.Minute)}, time.Minute, "claude"},
+		{"Z79 A18 a route that is down is waited for until it is tried again", limit, none, stated(time.Hour), []func(*State, *Facts){down("codex", 5*time.Minute)}, 5 * time.Minute, "codex"},
+		{"Z79 A18 the later of a limit and a route", limit, none, stated(time.Hour), []func(*State, *Facts){held("codex", 20*time.Minute), down("codex", 5*time.Minute)}, 20 * time.Minute, "codex"},
+		{"Z79 A18 also of its own", limit, none, stated(time.Minute), []func(*State, *Facts){alone, down("claude", 5*time.Minute)}, 5 * time.Minute, "claude"},
+		{"A25 Z79 nowhere healthy: its own schedule", paceline.CauseTransport, none, unread, []func(*State, *Facts){down("codex", 5*time.Minute)}, time.Minute, "claude"},
+		{"A25 Z79 or until the other route is tried again, where that is sooner", paceline.CauseTransport, none, unread, []func(*State, *Facts){again(4, paceline.CauseTransport), down("codex", 5*time.Minute)}, 5 * time.Minute, "codex"},
+		{"A25 the same endpoint is not waited for", paceline.CauseTransport, none, unread, []func(*State, *Facts){again(4, paceline.CauseTransport), down("codex", 5*time.Minute), func(_ *State, f *Facts) { f.Chain[1].Route = f.Chain[0].Route }}, 8 * time.Minute, "claude"},
 		{"P6 another's money is not waited for", limit, none, stated(time.Hour), []func(*State, *Facts){held("codex", time.Minute), func(_ *State, f *Facts) { f.Chain[1].Posture = paceline.PostureMetered }}, time.Hour, "claude"},
 		{"P1 after work that may not move, its own engine alone", limit, some, stated(time.Hour), []func(*State, *Facts){held("codex", time.Minute)}, time.Hour, "claude"},
 		{"F46 a 429 whose cause was not told holds for a minute", paceline.CauseThrottle, none, unread, []func(*State, *Facts){alone}, time.Minute, "claude"},
@@ -174,6 +203,44 @@ func TestWaitOver(t *testing.T) {
 			}
 			if _, more := Step(got, WaitOver{Next: "r3"}, f); len(more) > 0 {
 				t.Errorf("F18 twice: %+v", more)
+			}
+		})
+	}
+	for _, tt := range []struct {
+		name   string
+		cause  paceline.Cause
+		change []func(*State, *Facts)
+		after  []func(*State, *Facts)
+		want   string // "" waits on
+	}{
+		{"A25 one that was cut from its vendor is tried again by its schedule, though its route is down", paceline.CauseTransport, []func(*State, *Facts){down("codex", time.Hour)}, []func(*State, *Facts){down("claude", time.Hour)}, "claude"},
+		{"Z79 unless another route is free by then", paceline.CauseTransport, []func(*State, *Facts){down("codex", time.Hour)}, []func(*State, *Facts){down("claude", time.Hour), let("codex")}, "codex"},
+		{"A25 its own is tried where it is not down", paceline.CauseTransport, []func(*State, *Facts){down("codex", time.Hour)}, []func(*State, *Facts){let("codex")}, "claude"},
+		{"Z79 the other route that was waited for is taken", paceline.CauseTransport, []func(*State, *Facts){again(4, paceline.CauseServer), down("codex", time.Minute)}, []func(*State, *Facts){let("codex")}, "codex"},
+		{"A28 a program that died is started again, whatever is known of its route", paceline.CauseCrash, nil, []func(*State, *Facts){down("claude", time.Hour)}, "claude"},
+		{"Z79 a limit that lifted does not help where its route is down", paceline.CauseUsageLimit, []func(*State, *Facts){held("codex", 2*time.Hour)}, []func(*State, *Facts){down("claude", 3*time.Hour)}, ""},
+		{"Z75 the seat goes on where it is another's fault on the same endpoint", paceline.CauseUsageLimit, []func(*State, *Facts){held("codex", 2*time.Hour)}, []func(*State, *Facts){down("claude", 3*time.Hour), func(_ *State, f *Facts) { f.Chain[0].Health.Shared = true }}, "claude"},
+		{"Z79 a route that is down is not taken for its limit's sake", paceline.CauseUsageLimit, []func(*State, *Facts){held("codex", time.Minute)}, []func(*State, *Facts){down("codex", 3*time.Hour), held("claude", 2*time.Hour)}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, f, failure := ended(tt.cause, paceline.WorkNone, stated(time.Hour), tt.change...)
+			s, _ = Step(s, End{wire.Ending{Outcome: paceline.OutcomeFailed, Failure: failure}}, f)
+			if !s.Waiting() {
+				t.Fatalf("it does not wait: %+v", s.Claim)
+			}
+			f.Now = s.Wait.Until.Add(time.Second)
+			for _, do := range tt.after {
+				do(&s, &f)
+			}
+			got, effects := Step(s, WaitOver{Next: "r2"}, f)
+			next := of[Resume](effects)
+			switch {
+			case tt.want == "":
+				if !got.Waiting() || len(next) != 0 || !got.Wait.Until.After(f.Now) {
+					t.Errorf("%+v %+v", got.Wait, effects)
+				}
+			case len(next) != 1 || next[0].Run.Engine.Account != tt.want:
+				t.Errorf("%+v", effects)
 			}
 		})
 	}

@@ -203,6 +203,9 @@ func (w Watch) hopeless() bool {
 		n.cause == paceline.CauseAuth || n.cause == paceline.CauseBilling
 }
 
+// InTool is the code of a silence in which the vendor was not awaited: a tool ran.
+const InTool = "silent_tool"
+
 // Verdict is the failure of a turn that was silent past its deadline; ok is
 // false where it was not. It says nothing of work: that is its stream's to say.
 func (w Watch) Verdict(now time.Time) (f paceline.Failure, ok bool) {
@@ -214,6 +217,7 @@ func (w Watch) Verdict(now time.Time) (f paceline.Failure, ok bool) {
 	f = paceline.Failure{Cause: paceline.CauseStall, Code: "silent", Retryable: true}
 	switch {
 	case n.n == 0 && w.tools > 0:
+		f.Code = InTool
 		f.Notice = fmt.Sprintf("a tool ran for %s without a sign", now.Sub(w.last).Round(time.Second))
 	case n.n == 0 && !w.alive:
 		f.Notice = fmt.Sprintf("nothing came of the prompt for %s", now.Sub(w.last).Round(time.Second))

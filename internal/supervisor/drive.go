@@ -89,6 +89,7 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		return err
 	}
 	point("sending-committed")
+	d.sent = time.Now()
 	if err := t.Send(prompt); err != nil {
 		return d.cut(ctx, err)
 	}

@@ -22,9 +22,11 @@ type facts struct {
 	asking bool
 	probe  run.Probe
 	lacks  map[paceline.Engine]bool
-	runs   []run.State // of the thread
-	silent []string    // calls that began and never reported
-	kept   bool        // all that the run did is on record
+	runs   []run.State   // of the thread
+	silent []string      // calls that began and never reported
+	kept   bool          // all that the run did is on record
+	model  string        // which model its program names
+	first  time.Duration // from the prompt to the first word of the answer; 0 is not known
 }
 
 // facts gathers everything that a rule may look at.
@@ -102,7 +104,7 @@ func (o *owner) candidates(ctx context.Context) ([]place.Candidate, error) {
 		c.Limit = held(limits, e)
 		out = append(out, c)
 	}
-	return out, nil
+	return out, o.weigh(ctx, out)
 }
 
 // candidate looks at one engine. Only where work could move is the program

@@ -36,7 +36,10 @@ type drive struct {
 	items   []store.Item
 	unknown map[string]int
 	asking  bool
-	tool    bool // one was seen
+	tool    bool          // one was seen
+	model   string        // which its program names
+	sent    time.Time     // when the prompt was
+	first   time.Duration // until the first word of the answer
 	// steering is under way while a steer is on record and the program has not
 	// said whether it takes it.
 	steering sync.WaitGroup
@@ -117,6 +120,9 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 	tell := Event{At: now, Thread: d.thread.ID, Run: d.id}
 	switch e.Kind {
 	case wire.Opened:
+		if e.Model != "" {
+			d.model = e.Model
+		}
 	case wire.ToolDone:
 		d.reported(e)
 	case wire.Acked:
@@ -125,10 +131,13 @@ func (d *drive) observe(ctx context.Context, e wire.Event) (*wire.Ending, error)
 		return nil, err
 	case wire.Worked:
 		work := paceline.WorkSome
+		if d.first == 0 && !d.sent.IsZero() {
+			d.first = now.Sub(d.sent)
+		}
 		if e.Evidence.Means == "unknown" {
 			work = paceline.WorkUnknown
 		}
-		_, _, err := d.decide(ctx, d.id, run.Worked{Work: work, Evidence: e.Evidence}, facts{})
+		_, _, err := d.decide(ctx, d.id, run.Worked{Work: work, Evidence: e.Evidence}, facts{model: d.model})
 		return nil, err
 	case wire.Unknown:
 		if d.unknown == nil {
@@ -370,6 +379,7 @@ func (o *owner) end(ctx context.Context, id paceline.RunID, end wire.Ending, d *
 	seen := facts{stop: stopped(ctx), asking: d != nil && d.asking}
 	if d != nil {
 		seen.silent, seen.kept = d.silent(), d.kept
+		seen.model, seen.first = d.model, d.first
 	}
 	if end.Outcome != paceline.OutcomeCompleted {
 		around, err := o.around(ctx)

@@ -20,7 +20,8 @@ func (o *owner) home(ctx context.Context, m store.Message, chain []place.Candida
 	}
 	for i := range chain[:seat] {
 		ch := place.Choose(chain[i:i+1], ask)
-		if !ch.Found || !sentTo(runs, chain[i].Engine) || !place.Fits(chain[i], &chain[seat], ask.Weaker) {
+		// Nobody goes home to a route that is worse than where he is.
+		if !ch.Found || chain[i].Health.Last != "" || !sentTo(runs, chain[i].Engine) || !place.Fits(chain[i], &chain[seat], ask.Weaker) {
 			continue
 		}
 		for _, c := range chain[i+1:] {

@@ -103,6 +103,15 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 	if err != nil {
 		return err
 	}
+	err = o.placeOn(ctx, m, chain)
+	if errors.Is(err, errTaken) {
+		return nil // it is placed once more, and told who has the trial (Z77)
+	}
+	return err
+}
+
+// placeOn is place with what is known of the engines.
+func (o *owner) placeOn(ctx context.Context, m store.Message, chain []place.Candidate) error {
 	ch, carry, err := o.choose(ctx, m, chain)
 	if err != nil {
 		return err
@@ -133,7 +142,16 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 		d.Why = "it does not hold the conversation; what was said goes along in a packet"
 	}
 	from := o.seater(ctx)
+	var told []run.Decision
 	err = o.Store.InTx(ctx, func(tx *store.Tx) error {
+		down, lines, err := o.admit(ctx, tx, r, asked || len(chain) < 2)
+		switch {
+		case err != nil:
+			return err
+		case down.Down != "":
+			return errTaken
+		}
+		told = append(lines, d)
 		if err := tx.AddRun(ctx, r); err != nil {
 			return err
 		}
@@ -147,12 +165,14 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 				return err
 			}
 		}
-		return tx.AddDecision(ctx, o.thread.ID, d)
+		return o.addDecisions(ctx, tx, told)
 	})
 	if err != nil {
 		return err
 	}
-	o.decided(d)
+	for _, d := range told {
+		o.decided(d)
+	}
 	if asked && !move.Home && carry == run.History {
 		o.Feed(Event{
 			Event: "rollover", At: time.Now(), Thread: o.thread.ID, Run: r.ID,
@@ -165,12 +185,28 @@ func (o *owner) place(ctx context.Context, m store.Message) error {
 		o.announce(ctx, r.ID, fmt.Sprintf("Back on %s, in the conversation that was set aside.", ch.Engine))
 	}
 	for _, x := range ch.Out {
-		if !after(chain, x.Engine, ch.Engine) {
+		switch {
+		case after(chain, x.Engine, ch.Engine):
+		case slices.ContainsFunc(chain, func(c place.Candidate) bool { return c.Engine == x.Engine && c.Health.Last == x.Why }):
+			o.announce(ctx, r.ID, fmt.Sprintf("Starting on %s: %s comes last, %s.", ch.Engine, x.Engine, x.Why))
+		default:
 			o.announce(ctx, r.ID, fmt.Sprintf("Starting on %s: %s cannot serve, %s.", ch.Engine, x.Engine, x.Why))
 		}
 	}
 	if ch.Weaker != "" {
 		o.announce(ctx, r.ID, fmt.Sprintf("%s is held less tightly than %s mode asks: %s.", ch.Engine, o.policy.Mode, ch.Weaker))
+	}
+	return nil
+}
+
+// errTaken is a trial that somebody else claimed in the meantime.
+var errTaken = errors.New("somebody else has the trial of its route")
+
+func (o *owner) addDecisions(ctx context.Context, tx *store.Tx, ds []run.Decision) error {
+	for _, d := range ds {
+		if err := tx.AddDecision(ctx, o.thread.ID, d); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -211,7 +247,9 @@ func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candi
 	if ch, carry, ok := o.home(ctx, m, chain, runs, seat, ask); ok {
 		return ch, carry, nil
 	}
-	stay := place.Choose(chain[seat:seat+1], ask)
+	sits := ask
+	sits.Sits = true
+	stay := place.Choose(chain[seat:seat+1], sits)
 	if last, _ := lastSent(runs); stay.Found && last.Message != held.Message {
 		// Its conversation lacks what somebody else was sent since and did nothing with.
 		if _, err := o.parking(ctx, runs, held.Engine); err == nil {
@@ -320,7 +358,9 @@ func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen
 	ctx = context.WithoutCancel(ctx)
 	var after run.State
 	var effects []run.Effect
+	var told []run.Decision
 	write := func(tx *store.Tx) ([]Event, error) {
+		told = nil
 		before, version, err := tx.Run(ctx, id)
 		if err != nil {
 			return nil, err
@@ -333,8 +373,26 @@ func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen
 			return nil, err
 		}
 		after, effects = run.Step(before, e, f)
+		for range seen.chain {
+			lines, denied, err := o.admitted(ctx, tx, before, effects, &f)
+			if err != nil {
+				return nil, err
+			}
+			if told = lines; !denied {
+				break
+			}
+			after, effects = run.Step(before, e, f)
+		}
 		if len(effects) == 0 && reflect.DeepEqual(before, after) {
 			return nil, nil
+		}
+		lines, err := o.seen(ctx, tx, before, after, e, seen)
+		if err != nil {
+			return nil, err
+		}
+		told = append(told, lines...)
+		if err := o.addDecisions(ctx, tx, told); err != nil {
+			return nil, err
 		}
 		if err := tx.PutRun(ctx, after, version); err != nil {
 			return nil, err
@@ -358,6 +416,9 @@ func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen
 			if e, ok := e.(run.Decide); ok {
 				o.decided(e.Decision)
 			}
+		}
+		for _, d := range told {
+			o.decided(d)
 		}
 		return after, effects, nil
 	}

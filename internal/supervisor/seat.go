@@ -121,6 +121,12 @@ func (o *owner) seatFacts(ctx context.Context, w Wish) (f run.SeatFacts, err err
 	for _, e := range o.thread.Chain {
 		f.Chain = append(f.Chain, look(e))
 	}
+	if w.What == "handover" && w.Engine == "" && !w.Force {
+		// An engine that was named, or home, is where its user wants it (Z90).
+		if err := o.weigh(ctx, f.Chain); err != nil {
+			return f, err
+		}
+	}
 	if w.Engine != "" {
 		e, err := paceline.ParseEngine(w.Engine)
 		if _, ok := o.policy.Accounts[e.Account]; err != nil || !ok {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/paceline/paceline"
@@ -143,17 +144,29 @@ func held(limits []paceline.Limit, e paceline.Engine) (out *paceline.Limit) {
 }
 
 // returns is the reset with which the first engine of a chain comes back that
-// only a limit keeps away, for a message that may wait until then.
+// only a limit keeps away, or its route, for a message that may wait until then.
 func returns(chain []place.Candidate, m paceline.Message) (r paceline.Reset) {
 	for _, c := range chain {
-		if c.Unready == "" && c.Limit != nil && c.Limit.Reset.Known() && (!r.Known() || place.Lifts(c.Limit.Reset).Before(place.Lifts(r))) {
-			r = c.Limit.Reset
+		var back paceline.Reset
+		if c.Limit != nil {
+			back = c.Limit.Reset
+		}
+		if c.Health.Down != "" && (c.Limit == nil || back.Known()) && c.Health.Back.After(place.Lifts(back)) {
+			back = paceline.Reset{At: c.Health.Back, Source: paceline.ResetAssumed}
+		}
+		if c.Unready == "" && back.Known() && (!r.Known() || place.Lifts(back).Before(place.Lifts(r))) {
+			r = back
 		}
 	}
 	if m.Patience < 0 || m.Patience > 0 && r.At.Sub(m.At) > m.Patience {
 		return paceline.Reset{}
 	}
 	return r
+}
+
+// unreachable reports whether every engine is kept away by its route.
+func unreachable(chain []place.Candidate) bool {
+	return len(chain) > 0 && !slices.ContainsFunc(chain, func(c place.Candidate) bool { return c.Health.Down == "" })
 }
 
 // park holds a message that no engine can take now, until the first one is
@@ -163,6 +176,10 @@ func (o *owner) park(ctx context.Context, m store.Message, r paceline.Reset, why
 	if o.parked != m.ID {
 		o.parked = m.ID
 		until := at.UTC()
+		var line string
+		if chain, err := o.candidates(ctx); err == nil && unreachable(chain) {
+			line = "No engine can be reached; trying again at " + run.Clock(at, time.Now())
+		}
 		d := run.Decision{At: time.Now(), Event: "placed", What: fmt.Sprintf("wait until %s (%s)", until.Format(time.RFC3339), r.Source), Why: why, Out: ch.Out}
 		told := Event{Event: "waiting", At: time.Now(), Thread: o.thread.ID, Until: &until, From: r.Source.String(), Why: why}
 		err := o.commit(ctx, func(tx *store.Tx) ([]Event, error) {
@@ -172,6 +189,9 @@ func (o *owner) park(ctx context.Context, m store.Message, r paceline.Reset, why
 			return err
 		}
 		o.decided(d)
+		if line != "" {
+			o.announce(ctx, "", line)
+		}
 	}
 	return o.sleep(ctx, at, func() bool {
 		if o.asked(ctx) {

@@ -195,6 +195,7 @@ func classify(e gjson.Result, at time.Time) paceline.Failure {
 		c.Status = code
 	}
 	f := notice.Read(c, at).Failure()
+	f.Status = int(c.Status)
 	if f.Code == "" {
 		f.Code = e.Get("code").Raw
 	}

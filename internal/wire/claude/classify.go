@@ -130,7 +130,7 @@ func (f fault) says(more ...string) string {
 
 // read makes a Failure of the fault. Work and evidence are the turn's to add.
 func (f fault) read(notice, subtype string, last window) paceline.Failure {
-	out := paceline.Failure{Cause: f.cause(notice), Code: f.code(subtype), Notice: short(notice)}
+	out := paceline.Failure{Cause: f.cause(notice), Code: f.code(subtype), Status: f.Status, Notice: short(notice)}
 	switch out.Cause {
 	case paceline.CauseUsageLimit:
 		out.Retryable = true

@@ -147,7 +147,7 @@ func TestLimited(t *testing.T) {
 		t.Fatalf("before the result: %s", table(events))
 	}
 	want := &paceline.Failure{
-		Cause: paceline.CauseUsageLimit, Code: "usage_limit_reached", Work: paceline.WorkNone, Scope: "five_hour", Retryable: true,
+		Cause: paceline.CauseUsageLimit, Code: "usage_limit_reached", Status: 429, Work: paceline.WorkNone, Scope: "five_hour", Retryable: true,
 		Reset:  paceline.Reset{At: time.Date(2026, 12, 1, 6, 30, 33, 0, time.UTC), Source: paceline.ResetStated},
 		Notice: "You've hit your 5-hour limit",
 		Evidence: []paceline.Evidence{

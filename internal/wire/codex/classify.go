@@ -16,7 +16,7 @@ import (
 func (r *Reader) classify(e gjson.Result, at time.Time) paceline.Failure {
 	text := strings.ReplaceAll(e.Get("message").String(), "’", "'")
 	code, status := info(e.Get("codexErrorInfo"))
-	f := paceline.Failure{Code: code, Notice: text}
+	f := paceline.Failure{Code: code, Status: int(status), Notice: text}
 	f.Cause = cause(code, status, text+" "+e.Get("additionalDetails").String())
 	switch f.Cause {
 	case paceline.CauseUsageLimit:

@@ -35,6 +35,7 @@ var layers = map[string]layer{
 	"internal/secret":      {pure: true, imports: []string{"github.com/pelletier/go-toml/v2"}},
 	"internal/packet":      {pure: true, imports: []string{""}},
 	"internal/run":         {pure: true, imports: []string{"", "wire", "place"}},
+	"internal/team":        {pure: true, imports: []string{"", "place", "run"}},
 
 	"internal/logkey":          {},
 	"internal/witness":         {},

@@ -33,8 +33,8 @@ type Wait struct {
 // Waiting reports whether the run's message waits for a time.
 func (s State) Waiting() bool { return !s.Wait.Until.IsZero() }
 
-// Given up after so many failures in a row (A28).
-const maxFailures = 12
+// MaxFailures is how many failures in a row are given up after (A28).
+const MaxFailures = 12
 
 var (
 	outages  = []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute}
@@ -63,17 +63,17 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 		w.Until = f.Now.Add(failures[0])
 	case failure.Cause == paceline.CauseThrottle && !failure.Reset.Known() && n > 1:
 		// Repetition makes a limit of it (F46).
-		failure.Reset = paceline.Reset{At: f.Now.Add(outages[min(n, len(outages))-1]), Source: paceline.ResetAssumed}
+		failure.Reset = paceline.Reset{At: f.Now.Add(Outage(n)), Source: paceline.ResetAssumed}
 		w = soonest(s, failure, f)
 	case failure.Cause == paceline.CauseUsageLimit, failure.Cause == paceline.CauseThrottle:
 		w = soonest(s, failure, f)
 	case routeFault(failure.Cause):
-		w.Until = f.Now.Add(outages[min(n, len(outages))-1])
+		w.Until = f.Now.Add(Outage(n))
 	case failure.Cause == paceline.CauseCrash, failure.Cause == paceline.CauseOther:
-		if n >= maxFailures {
+		if n >= MaxFailures {
 			return Wait{}, gaveUp(s, failure)
 		}
-		w.Until = f.Now.Add(failures[min(n, len(failures))-1])
+		w.Until = f.Now.Add(Backoff(n))
 	default:
 		return Wait{}, "waiting does not help"
 	}
@@ -97,9 +97,19 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 
 // gaveUp is what is said when the last attempt has failed (A28).
 func gaveUp(s State, failure paceline.Failure) string {
-	return fmt.Sprintf("Gave up after %d failed attempts in a row, over five hours (%s %s); run paused — resume to try again",
-		maxFailures, s.Engine, did(failure.Cause))
+	return GaveUp(fmt.Sprintf("%s %s", s.Engine, did(failure.Cause)))
 }
+
+// GaveUp is the line that says what failed too often.
+func GaveUp(what string) string {
+	return fmt.Sprintf("Gave up after %d failed attempts in a row, over five hours (%s); run paused — resume to try again", MaxFailures, what)
+}
+
+// Outage is how long is waited after the nth failure in a row to reach somebody.
+func Outage(n int) time.Duration { return outages[min(n, len(outages))-1] }
+
+// Backoff is how long is waited after the nth failure in a row of any other kind.
+func Backoff(n int) time.Duration { return failures[min(n, len(failures))-1] }
 
 // inARow counts the failures of this kind that the message has had without
 // another one between them, this one included.
@@ -168,7 +178,7 @@ func free(id paceline.RunID, r paceline.Reset, n int, now time.Time) time.Time {
 		if n <= quickly {
 			return now.Add(soon)
 		}
-		return now.Add(outages[min(n-quickly, len(outages))-1])
+		return now.Add(Outage(n - quickly))
 	}
 	return Back(string(id), r)
 }
@@ -302,17 +312,21 @@ func resume(s State, target paceline.Engine, f Facts) Carry {
 	return carry(s, target, *s.Failure, f)
 }
 
-// waiting is the line that announces a wait.
-func waiting(w Wait, s State, f Facts) string {
-	at := w.Until.In(f.Now.Location())
+// When is a time as our lines say it, in the zone of now.
+func When(t, now time.Time) string {
 	layout := "15:04 MST"
-	if at.Sub(f.Now) > 20*time.Hour {
+	switch left := t.Sub(now); {
+	case left > 20*time.Hour:
 		layout = "2 Jan 15:04 MST"
-	}
-	if w.Until.Sub(f.Now) < 2*time.Minute {
+	case left < 2*time.Minute:
 		layout = "15:04:05 MST"
 	}
-	when := at.Format(layout)
+	return t.In(now.Location()).Format(layout)
+}
+
+// waiting is the line that announces a wait.
+func waiting(w Wait, s State, f Facts) string {
+	when := When(w.Until, f.Now)
 	switch {
 	case s.Failure != nil && routeFault(s.Failure.Cause) && len(f.Chain) > 1:
 		return "No engine can be reached; trying again at " + when

@@ -89,7 +89,7 @@ const postKind = "post"
 
 // AddPost adds something that somebody said to a team's thread.
 func (t *Tx) AddPost(ctx context.Context, id paceline.ThreadID, p team.Post) error {
-	body, err := json.Marshal(p)
+	body, err := json.Marshal(map[string]string{"by": p.By, "to": p.To, "text": p.Text, "move": p.Move})
 	if err != nil {
 		return fmt.Errorf("add a post to %s: %w", id, err)
 	}

@@ -36,6 +36,14 @@ func ended(s State, r Result, f Facts) (State, []Effect) {
 		return s, nil
 	}
 	round := *s.Round
+	if r.Status == run.NeedPerson {
+		if round.Person {
+			return s, nil // it was said already
+		}
+		// What it asks may be seen to, and then the round goes on.
+		s.Round.Person = true
+		return rest(s, Paused, run.NeedPerson, "@"+round.Participant+": "+r.What, "see to it, or `paceline team resume` gives the round up", f, nil)
+	}
 	s.Round = nil
 	s.Spent += r.Busy
 	i := s.at(round.Participant)
@@ -51,8 +59,6 @@ func ended(s State, r Result, f Facts) (State, []Effect) {
 		return s, out // it was stopped meanwhile, and with it the round
 	case r.Status == run.Halted:
 		return rest(s, Paused, run.Halted, "@"+m.ID+"'s round was stopped by its user", "`paceline team resume` goes on", f, out)
-	case r.Status == run.NeedPerson:
-		return rest(s, Paused, run.NeedPerson, "@"+m.ID+": "+r.What, "see to it, then `paceline team resume`", f, out)
 	case round.Exempt:
 		// It never runs elsewhere, and it is nobody else's.
 		return rest(s, Paused, r.Status, "@"+m.ID+": "+r.What, "`paceline team resume` tries it again", f, out)

@@ -113,6 +113,9 @@ type Round struct {
 	Exempt      bool               `json:"exempt,omitempty"`
 	Opener      bool               `json:"opener,omitempty"` // the participant's first
 	Began       time.Time          `json:"began"`
+	// Person says that it cannot end before a person has seen to it; a resume gives
+	// it up.
+	Person bool `json:"person,omitempty"`
 }
 
 // Gate is an approval that a participant asked a person for.
@@ -148,7 +151,9 @@ func New(id paceline.ThreadID, task string, rules Rules, all []Participant) Stat
 }
 
 // Open reports whether anything is to happen by itself.
-func (s State) Open() bool { return s.Round != nil || s.Phase == Running && !s.Held() }
+func (s State) Open() bool {
+	return s.Round != nil && !s.Round.Person || s.Round == nil && s.Phase == Running && !s.Held()
+}
 
 // Held reports whether a person's word is waited for, and nothing else can go on.
 func (s State) Held() bool { return s.Round == nil && s.Gate != nil && !s.Gate.Spoken }
@@ -171,6 +176,10 @@ func (s State) own() State {
 	if s.Gate != nil {
 		g := *s.Gate
 		s.Gate = &g
+	}
+	if s.Round != nil {
+		r := *s.Round
+		s.Round = &r
 	}
 	return s
 }

@@ -81,6 +81,12 @@ func ruled(s State, e Ruled, f Facts) (State, []Effect) {
 
 // resumed begins anew to count what a person has just looked at.
 func resumed(s State) State {
+	if r := s.Round; r != nil && r.Person {
+		if i := s.at(r.Participant); i >= 0 {
+			s.Members[i].Cut = "a person was asked, and gave it up"
+		}
+		s.Round = nil
+	}
 	s.Phase, s.Why, s.Rounds, s.Spent, s.Wait, s.Outs = Running, "", 0, 0, Wait{}, nil
 	for i := range s.Members {
 		m := &s.Members[i]

@@ -516,6 +516,20 @@ func TestMoves(t *testing.T) {
 			t.Errorf("%+v", p.out)
 		}
 	})
+	t.Run("A round that needs a person is kept until it goes on, or is given up with a resume", func(t *testing.T) {
+		person := Result{Status: run.NeedPerson, What: "nobody knows whether it took effect"}
+		p := newPlay(t, "ann claude").due().ended(person).phase(Paused, "@ann: nobody knows")
+		if p.ended(person); len(p.out) > 0 || p.s.Open() {
+			t.Errorf("%+v", p.out)
+		}
+		p.says("went on") // it was reconciled
+		if len(p.out) != 1 || p.s.Round != nil {
+			t.Errorf("%+v", p.out)
+		}
+		p = newPlay(t, "ann claude").due().ended(person)
+		p.step(ResumeAsked{})
+		p.due().turn("ann")
+	})
 	t.Run("A stop ends it, and the round that it cut is no failure", func(t *testing.T) {
 		p := newPlay(t, "ann claude").due()
 		p.step(StopAsked{})

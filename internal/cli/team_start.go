@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/api"
-	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/supervisor"
 	"github.com/paceline/paceline/internal/team"
 )
@@ -121,13 +121,19 @@ func watchTeam(ctx context.Context, l *link, p *printer, got api.Accepted) error
 		case <-over:
 		}
 	}()
-	code := -1
+	code, said := -1, ""
 	err := l.follow(lasting, got.Thread, got.After, p.tty != nil, func(e supervisor.Event) bool {
 		if e.Event == "finished" && e.Message == "" && e.Exit != nil {
 			code = *e.Exit // a round's own ending is a step, and not the team's
+			if said == e.Text && !p.json {
+				e.Text = ""
+			}
 			p.ended(e)
 		} else if e.Event != "finished" || p.json {
 			p.feed(e)
+		}
+		if e.Event == "announcement" {
+			said = e.Text
 		}
 		return true
 	})
@@ -138,12 +144,25 @@ func watchTeam(ctx context.Context, l *link, p *printer, got api.Accepted) error
 	case err != nil:
 		return err
 	case code < 0:
-		code = exitFailed
+		if code, err = l.rested(ctx, got.Thread); err != nil {
+			return err
+		}
 	}
 	if code != 0 {
 		return exitCode(code)
 	}
 	return nil
+}
+
+// rested is the exit code of a team of which nothing more is told.
+func (l *link) rested(ctx context.Context, id paceline.ThreadID) (int, error) {
+	st, err := l.open(context.WithoutCancel(ctx))
+	if err != nil {
+		return 0, err
+	}
+	defer st.Close()
+	s, err := st.Team(context.WithoutCancel(ctx), id)
+	return teamCode(s), err
 }
 
 // ended says how a team's run came to rest.
@@ -155,7 +174,9 @@ func (p *printer) ended(e supervisor.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wake()
-	p.say("%s.", e.Text)
+	if e.Text != "" {
+		p.say("%s.", e.Text)
+	}
 	if e.Hint != "" {
 		p.say("  %s", e.Hint)
 	}
@@ -171,7 +192,7 @@ func teamCode(s team.State) int {
 	case s.Gate != nil, s.Phase == team.Paused:
 		return exitPerson
 	}
-	return supervisor.Exit(run.Answered)
+	return 0
 }
 
 // since is a time for people, in the log.

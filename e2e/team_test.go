@@ -53,7 +53,7 @@ var three = map[string]string{
 }
 
 func TestTeam(t *testing.T) {
-	t.Run("A15 A18 A25 A27 A33 three finish a task through an outage, a limit, a killed server and a gate", func(t *testing.T) {
+	t.Run("A15 A18 A25 A27 A33 bug-37 three finish a task through an outage, a limit, a killed server and a gate", func(t *testing.T) {
 		b := teamBed(t,
 			fakeapi.AgyScript{Turns: []fakeapi.AgyTurn{{Write: "c.txt", Text: "Wrote c.txt."}, {Error: fakeapi.AgyQuota("2h")}}},
 			fakeapi.Script{
@@ -123,6 +123,31 @@ func TestTeam(t *testing.T) {
 			t.Errorf("it was said %d times", n)
 		}
 		b.once("You lead.", 1, 2)
+	})
+	t.Run("P1 two participants of one engine have a conversation each, and it goes on with their rounds", func(t *testing.T) {
+		b := teamBed(t, fakeapi.AgyScript{}, fakeapi.Script{
+			OpenAI: fakeapi.Steps(fakeapi.Text{Text: "One."}, fakeapi.Text{Text: "Two."}, fakeapi.Text{Text: "Three."}, fakeapi.Text{Text: "Four.\nMOVE: done"}),
+		}, ownFolder, map[string]string{"ann": "---\nprovider: codex\n---\nYou write.\n", "bob": three["bob"]})
+		b.env = append(b.env, "PACELINE_CHAIN__DEFAULT=codex")
+		b.want(0, "team", "start", "Do it.")
+		var rounds []fakeapi.Request
+		for _, r := range b.vendors.Requests() {
+			if r.Main && r.Opens && !r.Retry && r.Vendor == fakeapi.OpenAI {
+				rounds = append(rounds, r)
+			}
+		}
+		if len(rounds) != 4 {
+			t.Fatalf("%d rounds", len(rounds))
+		}
+		for i, r := range rounds {
+			own, other := []string{"You are @ann,", "You are @bob,"}[i%2], []string{"You are @bob,", "You are @ann,"}[i%2]
+			if !r.Says(own) || r.Says(other) {
+				t.Errorf("round %d is in a conversation that is not its participant's alone", i+1)
+			}
+		}
+		if !rounds[2].Says("One.") || !rounds[3].Says("Two.") || strings.Contains(rounds[2].Prompt, "│ One.") {
+			t.Error("a round does not go on with its participant's conversation")
+		}
 	})
 	t.Run("A19 pause, resume, post and stop; --json tells the state", func(t *testing.T) {
 		b := teamBed(t, fakeapi.AgyScript{}, fakeapi.Script{

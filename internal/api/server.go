@@ -410,8 +410,12 @@ func (s *Server) left(id paceline.ThreadID, terminal bool) {
 	}
 }
 
-// open reports whether a message of the thread is open.
+// open reports whether a message of the thread is open, or its team goes on by
+// itself.
 func (s *Server) open(ctx context.Context, id paceline.ThreadID) (bool, error) {
+	if t, err := s.Store.Team(ctx, id); err == nil && t.Open() {
+		return true, nil
+	}
 	messages, err := s.Store.Messages(ctx, id)
 	for _, m := range messages {
 		if m.Status == run.Unsettled {

@@ -47,7 +47,8 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	}
 	o.holds = start{r.ID, begun.Starts}
 	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String(), Participant: o.lane.who})
-	go o.ahead(context.WithoutCancel(ctx), r.Engine, o.seat.Chain(o.thread.Chain))
+	now := *o // the next round may be another participant's before everybody was asked
+	go now.ahead(context.WithoutCancel(ctx), r.Engine, o.seat.Chain(o.thread.Chain))
 	look := o.looking(ctx, h)
 	point("starting")
 	t, err := h.Open(ctx, l)

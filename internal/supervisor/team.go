@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"time"
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/harness"
-	"github.com/paceline/paceline/internal/logkey"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/secret"
 	"github.com/paceline/paceline/internal/store"
@@ -131,10 +129,12 @@ func (o *owner) turn(ctx context.Context, e team.Event, posts []team.Post) (afte
 	for _, e := range effects {
 		switch e := e.(type) {
 		case team.Decide:
-			o.decided(e.Decision)
-		case team.Line:
-			o.Log.LogAttrs(ctx, slog.LevelInfo, "team", slog.String(logkey.Thread, string(o.thread.ID)), slog.String(logkey.What, e.Text))
-		case team.Begin, team.Say, team.Sleep, team.Rest:
+			d := e.Decision
+			if d.Event != "round" {
+				d.Why = "" // it may hold a participant's own words, which are in the thread and not in the log
+			}
+			o.decided(d)
+		case team.Line, team.Begin, team.Say, team.Sleep, team.Rest:
 		}
 	}
 	return after, nil

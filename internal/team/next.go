@@ -96,7 +96,7 @@ func (s State) keeps(i int, f Facts) (why string, until time.Time) {
 	case m.NotBefore.After(f.Now):
 		return "failed before and is tried again later", m.NotBefore
 	case m.WaitUntil.After(f.Now):
-		return "waits" + prefixed(" for ", m.WaitFor), m.WaitUntil
+		return "asked to wait", m.WaitUntil
 	}
 	e, bars := s.engine(m, f)
 	if e.Valid() {

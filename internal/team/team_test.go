@@ -194,12 +194,12 @@ func TestTurns(t *testing.T) {
 		p.due().turn("cyd").line("ann is rate limited — @cyd takes the turn")
 		p.says("ok").due().turn("cyd").line()
 	})
-	t.Run("A7 a model's limit leaves the others of its account", func(t *testing.T) {
+	t.Run("A7 bug-62 a model's limit leaves the others of its account", func(t *testing.T) {
 		p := newPlay(t, "ann claude:opus", "bob claude:haiku")
 		p.due().limit("claude:opus", time.Hour).fails("claude:opus", limitHit)
 		p.due().turn("bob")
 	})
-	t.Run("A9 A10 A13 its own chain comes before a teammate", func(t *testing.T) {
+	t.Run("A9 A10 A13 bug-60 its own chain comes before a teammate", func(t *testing.T) {
 		p := newPlay(t, "ann claude codex", "bob agy").limit("claude", time.Hour)
 		p.due().turn("ann").line("ann: claude limited → codex")
 	})
@@ -211,7 +211,7 @@ func TestTurns(t *testing.T) {
 		p.known[eng("agy")] = Engine{Unready: "it is not installed"}
 		p.due().turn("nobody").phase(Paused, "no participant can work: @ann has no free engine: agy: it is not installed")
 	})
-	t.Run("A17 a limit after work leaves what was done, and the next one is told", func(t *testing.T) {
+	t.Run("A17 bug-63 a limit after work leaves what was done, and the next one is told", func(t *testing.T) {
 		p := newPlay(t, "ann claude", "bob codex")
 		p.due().limit("claude", time.Hour)
 		p.ended(Result{Status: run.Blocked, Worked: true, What: "claude hit its usage limit", Tries: []Try{{Engine: eng("claude"), Cause: limitHit, Failed: true}}})
@@ -240,14 +240,14 @@ func TestTurns(t *testing.T) {
 }
 
 func TestSleep(t *testing.T) {
-	t.Run("A18 bug-59 everybody limited: it sleeps until the soonest reset of all, and says so once", func(t *testing.T) {
+	t.Run("A18 bug-38 bug-59 everybody limited: it sleeps until the soonest reset of all, and says so once", func(t *testing.T) {
 		p := newPlay(t, "ann claude codex", "bob agy").limit("claude", 3*time.Hour).limit("codex", 2*time.Hour).limit("agy", time.Hour)
 		p.due().turn("nobody").line("every participant limited — waiting for agy, back first at 13:00 UTC")
 		p.due().line()
 		p.later(time.Minute).due().line()
 		p.later(time.Hour).due().turn("bob")
 	})
-	t.Run("A17 bug-53 a reset that moves is followed", func(t *testing.T) {
+	t.Run("A17 bug-53 bug-41 a reset that moves is followed, and one that a person clears", func(t *testing.T) {
 		p := newPlay(t, "ann claude").limit("claude", 3*time.Hour)
 		p.due()
 		p.limit("claude", time.Hour).due().line("every participant limited — waiting for claude, back first at 13:00 UTC")

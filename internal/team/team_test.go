@@ -194,6 +194,13 @@ func TestTurns(t *testing.T) {
 		p.due().turn("cyd").line("ann is rate limited — @cyd takes the turn")
 		p.says("ok").due().turn("cyd").line()
 	})
+	t.Run("A15 an addressed one that is limited is said to be once, and has its round when it is back", func(t *testing.T) {
+		p := newPlay(t, "ann claude", "bob codex", "cyd agy").limit("claude", time.Hour)
+		p.due().turn("bob").says("MOVE: ask @ann")
+		p.due().turn("cyd").line("ann is rate limited — @cyd takes the turn")
+		p.says("ok").due().turn("bob").line()
+		p.says("ok").later(2 * time.Hour).due().turn("ann").line()
+	})
 	t.Run("A7 bug-62 a model's limit leaves the others of its account", func(t *testing.T) {
 		p := newPlay(t, "ann claude:opus", "bob claude:haiku")
 		p.due().limit("claude:opus", time.Hour).fails("claude:opus", limitHit)
@@ -515,6 +522,12 @@ func TestMoves(t *testing.T) {
 		if len(p.out) != 0 || !reflect.DeepEqual(before, p.s) {
 			t.Errorf("%+v", p.out)
 		}
+		p.due()
+		before = p.s
+		p.step(Ended{Result{Message: "m-1", Status: run.Answered, Reply: "1"}})
+		if len(p.out) != 0 || !reflect.DeepEqual(before, p.s) {
+			t.Errorf("it ended another round: %+v", p.out)
+		}
 	})
 	t.Run("A round that needs a person is kept until it goes on, or is given up with a resume", func(t *testing.T) {
 		person := Result{Status: run.NeedPerson, What: "nobody knows whether it took effect"}
@@ -592,6 +605,16 @@ func TestBrief(t *testing.T) {
 		}
 		if strings.Contains(got, "mine") {
 			t.Error("it is told what it said itself")
+		}
+	})
+	t.Run("What a participant was told with its last round it is not told again", func(t *testing.T) {
+		p := newPlay(t, "ann claude", "bob codex")
+		p.n = 10
+		p.due().turn("ann").says("x").due().says("y")
+		p.due().turn("ann")
+		got := Brief(p.s, *p.s.Round, paceline.ModeEdit, []Post{{Seq: 11, By: "bob", Text: "old"}, {Seq: 12, By: "bob", Text: "new"}})
+		if strings.Contains(got, "│ old") || !strings.Contains(got, "│ new") {
+			t.Error(got)
 		}
 	})
 	t.Run("Only what is new is told, the newest where it is much", func(t *testing.T) {

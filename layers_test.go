@@ -38,6 +38,7 @@ var layers = map[string]layer{
 	"internal/secret":      {pure: true, imports: []string{"github.com/pelletier/go-toml/v2"}},
 	"internal/packet":      {pure: true, imports: []string{""}},
 	"internal/run":         {pure: true, imports: []string{"", "wire", "place"}},
+	"internal/team":        {pure: true, imports: []string{"", "place", "run"}},
 
 	"internal/logkey":          {},
 	"internal/usage":           {imports: []string{"quota", "usage/tally"}},
@@ -49,8 +50,8 @@ var layers = map[string]layer{
 	"internal/replay":          {imports: []string{"", "wire", "wire/claude", "wire/codex", "wire/agy", "wire/acp", "wire/exec", "github.com/tidwall/gjson"}},
 	"internal/fakeapi":         {imports: []string{"github.com/tidwall/gjson"}},
 	"internal/config":          {imports: []string{"", "place", "stall", "health", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"}},
-	"internal/store":           {imports: []string{"", "run", "place", "health"}},
-	"internal/store/storetest": {imports: []string{"", "run", "place", "store", "wire", "health"}},
+	"internal/store":           {imports: []string{"", "run", "place", "health", "team"}},
+	"internal/store/storetest": {imports: []string{"", "run", "place", "team", "store", "wire", "health"}},
 	"internal/store/sqlite":    {imports: []string{"store", "modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/sys/unix", "github.com/riverqueue/river/riverdriver/riversqlite", "github.com/riverqueue/river/rivermigrate"}},
 	"internal/store/postgres": {imports: []string{
 		"store", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/pgxpool", "github.com/jackc/pgx/v5/stdlib",
@@ -62,11 +63,11 @@ var layers = map[string]layer{
 		"github.com/riverqueue/river/riverdriver/riversqlite", "github.com/riverqueue/river/riverdriver/riverdatabasesql", "github.com/jackc/pgx/v5/pgxpool",
 		"github.com/riverqueue/river/rivertype",
 	}},
-	"internal/supervisor": {imports: []string{"", "wire", "place", "health", "stall", "run", "packet", "secret", "store", "outbox", "harness", "guard", "witness", "config", "logkey"}},
-	"internal/api":        {imports: []string{"", "health", "run", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
+	"internal/supervisor": {imports: []string{"", "wire", "place", "health", "stall", "run", "team", "packet", "secret", "store", "outbox", "harness", "guard", "witness", "config", "logkey"}},
+	"internal/api":        {imports: []string{"", "health", "run", "team", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
 	"internal/daemon":     {imports: []string{"api", "config", "store", "store/sqlite", "store/postgres", "outbox", "supervisor", "harness"}},
 	"internal/cli": {imports: []string{
-		"", "place", "health", "run", "store", "supervisor", "daemon", "api", "config", "harness", "guard", "notice", "replay", "secret",
+		"", "place", "health", "run", "team", "store", "supervisor", "daemon", "api", "config", "harness", "guard", "notice", "replay", "secret",
 		"github.com/spf13/cobra", "golang.org/x/sys/unix",
 	}},
 }

@@ -104,7 +104,7 @@ type Evidence struct {
 // an error: a vendor's failure is an expected event.
 type Failure struct {
 	Cause     Cause      `json:"cause"`
-	Code      string     `json:"code"` // the vendor's own word for it, "" where there is none
+	Code      string     `json:"code"`             // the vendor's own word for it, "" where there is none
 	Status    int        `json:"status,omitempty"` // the HTTP status that was answered; 0 where none was told
 	Work      Work       `json:"work"`
 	Reset     Reset      `json:"reset,omitzero"`

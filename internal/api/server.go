@@ -50,6 +50,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("POST /v1/threads/{thread}/reconcile", s.reconcile)
 	mux.HandleFunc("POST /v1/threads/{thread}/seat", s.seat)
 	mux.HandleFunc("GET /v1/threads/{thread}/events", s.events)
+	mux.HandleFunc("POST /v1/teams", s.beginTeam)
+	mux.HandleFunc("POST /v1/threads/{thread}/team", s.tell)
+	mux.HandleFunc("POST /v1/trust/team", s.trustTeam)
 	mux.HandleFunc("POST /v1/trust", s.trust)
 	mux.HandleFunc("POST /v1/limits/clear", s.clear)
 	mux.HandleFunc("POST /v1/health/reset", s.heal)
@@ -174,7 +177,9 @@ func (s *Server) accept(ctx context.Context, p Prompt) (Accepted, error) {
 		th, err = s.Sup.Begin(ctx, p.Begin.Dir, p.Begin.Tree, p.Text, p.Begin.Policy, env)
 	} else if th, err = s.Store.Thread(ctx, p.Thread); err == nil {
 		th.Env = env.Public()
-		err = s.Store.Mine(th)
+		if err = s.Store.Mine(th); err == nil {
+			err = s.Sup.Alone(ctx, th.ID)
+		}
 	}
 	if err == nil {
 		err = s.Sup.Vet(ctx, th.Dir, th.Tree, p.Trust)
@@ -420,8 +425,12 @@ func (s *Server) left(id paceline.ThreadID, terminal bool) {
 	}
 }
 
-// open reports whether a message of the thread is open.
+// open reports whether a message of the thread is open, or its team goes on by
+// itself.
 func (s *Server) open(ctx context.Context, id paceline.ThreadID) (bool, error) {
+	if t, err := s.Store.Team(ctx, id); err == nil && t.Open() {
+		return true, nil
+	}
 	messages, err := s.Store.Messages(ctx, id)
 	for _, m := range messages {
 		if m.Status == run.Unsettled {

@@ -49,13 +49,21 @@ func attachRun(ctx context.Context, o *attachOptions) error {
 	if err != nil {
 		return err
 	}
+	_, err = st.Team(ctx, th.ID)
 	st.Close()
+	stay := watch
+	switch {
+	case err == nil:
+		stay = watchTeam
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	}
 	p := newPrinter(o.streams, o.json)
 	l, err := o.connect(ctx, false, p.note)
 	if err != nil {
 		return err
 	}
-	return errors.Join(watch(ctx, l, p, api.Accepted{Thread: th.ID, After: o.after}), l.close())
+	return errors.Join(stay(ctx, l, p, api.Accepted{Thread: th.ID, After: o.after}), l.close())
 }
 
 // watch shows a thread's events until its message is settled, or nothing in it

@@ -67,7 +67,7 @@ work, the same prompt goes once to the next engine of your chain.
 		return usage(err.Error(), fmt.Sprintf("`%s --help` lists the flags", c.CommandPath()))
 	})
 	root.AddCommand(
-		newRun(s), newAttach(s), newSend(s), newSteer(s), newStop(s), newApprove(s), newDeny(s), newReconcile(s),
+		newRun(s), newTeam(s), newAttach(s), newSend(s), newSteer(s), newStop(s), newApprove(s), newDeny(s), newReconcile(s),
 		newHandover(s), newHome(s), newPark(s),
 		newThreads(s), newShow(s), newWhy(s), newStatus(s), newLimits(s), newHealth(s), newReport(s),
 		newDoctor(s), newInit(s), newTrust(s), newReplay(s), newNotice(s), newConfig(s), newServe(s), newServer(s), newVersion(s),

@@ -46,6 +46,10 @@ func (p *printer) feed(e supervisor.Event) {
 	switch e.Event {
 	case "text":
 		p.text(e.Text)
+	case "started":
+		if e.Participant != "" {
+			p.say("@%s, on %s:", e.Participant, e.Engine)
+		}
 	case "tool":
 		if p.people {
 			p.say("· %s", e.Tool)

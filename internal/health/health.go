@@ -74,9 +74,6 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 // UnmarshalText reads what MarshalText writes.
 func (k *Kind) UnmarshalText(b []byte) error { return unword(kindNames, b, (*uint8)(k)) }
 
-// counts reports whether it is a failure that opens a route (Z67).
-func (k Kind) counts() bool { return k == Transport || k == Server }
-
 // Route is what health belongs to. Two accounts are two routes, also where both
 // go to their vendor's own address: nobody knows what stands behind that (Z75).
 type Route struct {

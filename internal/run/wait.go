@@ -34,8 +34,8 @@ type Wait struct {
 // Waiting reports whether the run's message waits for a time.
 func (s State) Waiting() bool { return !s.Wait.Until.IsZero() }
 
-// Given up after so many failures in a row (A28).
-const maxFailures = 12
+// MaxFailures is how many failures in a row are given up after (A28).
+const MaxFailures = 12
 
 var (
 	outages  = []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute}
@@ -64,18 +64,18 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 		w.Until = f.Now.Add(failures[0])
 	case failure.Cause == paceline.CauseThrottle && !failure.Reset.Known() && n > 1:
 		// Repetition makes a limit of it (F46).
-		failure.Reset = paceline.Reset{At: f.Now.Add(outages[min(n, len(outages))-1]), Source: paceline.ResetAssumed}
+		failure.Reset = paceline.Reset{At: f.Now.Add(Outage(n)), Source: paceline.ResetAssumed}
 		w = soonest(s, failure, f)
 	case failure.Cause == paceline.CauseUsageLimit, failure.Cause == paceline.CauseThrottle:
 		w = soonest(s, failure, f)
 	case routeFault(failure.Cause):
-		w.Until = f.Now.Add(outages[min(n, len(outages))-1])
+		w.Until = f.Now.Add(Outage(n))
 		w = sooner(w, s, failure, f)
 	case failure.Cause == paceline.CauseCrash, failure.Cause == paceline.CauseOther:
-		if n >= maxFailures {
+		if n >= MaxFailures {
 			return Wait{}, gaveUp(s, failure)
 		}
-		w.Until = f.Now.Add(failures[min(n, len(failures))-1])
+		w.Until = f.Now.Add(Backoff(n))
 	default:
 		return Wait{}, "waiting does not help"
 	}
@@ -99,9 +99,19 @@ func wait(s State, failure paceline.Failure, f Facts) (w Wait, why string) {
 
 // gaveUp is what is said when the last attempt has failed (A28).
 func gaveUp(s State, failure paceline.Failure) string {
-	return fmt.Sprintf("Gave up after %d failed attempts in a row, over five hours (%s %s); run paused — resume to try again",
-		maxFailures, s.Engine, did(failure.Cause))
+	return GaveUp(fmt.Sprintf("%s %s", s.Engine, did(failure.Cause)))
 }
+
+// GaveUp is the line that says what failed too often.
+func GaveUp(what string) string {
+	return fmt.Sprintf("Gave up after %d failed attempts in a row, over five hours (%s); run paused — resume to try again", MaxFailures, what)
+}
+
+// Outage is how long is waited after the nth failure in a row to reach somebody.
+func Outage(n int) time.Duration { return outages[min(n, len(outages))-1] }
+
+// Backoff is how long is waited after the nth failure in a row of any other kind.
+func Backoff(n int) time.Duration { return failures[min(n, len(failures))-1] }
 
 // inARow counts the failures of this kind that the message has had without
 // another one between them, this one included.
@@ -191,7 +201,7 @@ func free(id paceline.RunID, r paceline.Reset, n int, now time.Time) time.Time {
 		if n <= quickly {
 			return now.Add(soon)
 		}
-		return now.Add(outages[min(n-quickly, len(outages))-1])
+		return now.Add(Outage(n - quickly))
 	}
 	return Back(string(id), r)
 }

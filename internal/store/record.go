@@ -116,6 +116,12 @@ func (s *Store) Item(ctx context.Context, id paceline.ThreadID, seq int64) (Item
 		`SELECT seq, thread, run, kind, body, at FROM items WHERE thread = $1 AND seq = $2`, id, seq)
 }
 
+// RunItems lists what one run of a thread said and did.
+func (s *Store) RunItems(ctx context.Context, id paceline.ThreadID, run paceline.RunID) ([]Item, error) {
+	return list(ctx, s, "list items of "+string(run), scanItem,
+		`SELECT seq, thread, run, kind, body, at FROM items WHERE thread = $1 AND run = $2 ORDER BY seq`, id, run)
+}
+
 // RunItem reads the latest item of that kind of a run, or ErrNotFound.
 func (s *Store) RunItem(ctx context.Context, id paceline.ThreadID, run paceline.RunID, kind string) (Item, error) {
 	return single(ctx, s, kind+" of "+string(run), scanItem, `SELECT seq, thread, run, kind, body, at FROM items

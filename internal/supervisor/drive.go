@@ -49,8 +49,9 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 		return errSuperseded
 	}
 	o.holds = start{r.ID, begun.Starts}
-	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String()})
-	go o.ahead(context.WithoutCancel(ctx), r.Engine, o.seat.Chain(o.thread.Chain))
+	o.Feed(Event{Event: "started", At: time.Now(), Thread: r.Thread, Run: r.ID, Engine: r.Engine.String(), Mode: o.policy.Mode.String(), Participant: o.lane.who})
+	now := *o // the next round may be another participant's before everybody was asked
+	go now.ahead(context.WithoutCancel(ctx), r.Engine, o.seat.Chain(o.thread.Chain))
 	look := o.looking(ctx, h)
 	point("starting")
 	t, err := h.Open(ctx, l)
@@ -124,7 +125,7 @@ func (o *owner) launch(ctx context.Context, h harness.Harness, a paceline.Accoun
 		return l, o.continued(ctx, r, &l)
 	}
 	if r.Carry == run.Home {
-		runs, err := o.Store.Runs(ctx, o.thread.ID)
+		runs, err := o.runs(ctx)
 		if err == nil {
 			var parked run.State
 			parked, err = o.parking(ctx, runs, r.Engine)
@@ -135,7 +136,7 @@ func (o *owner) launch(ctx context.Context, h harness.Harness, a paceline.Accoun
 	if r.Carry != run.Bare {
 		return l, nil // a packet begins a conversation: an older one would lack what was said since
 	}
-	runs, err := o.Store.Runs(ctx, o.thread.ID)
+	runs, err := o.runs(ctx)
 	if err != nil {
 		return l, err
 	}

@@ -70,7 +70,7 @@ func (o *owner) around(ctx context.Context) (seen facts, err error) {
 	if seen.chain, err = o.candidates(ctx); err != nil {
 		return seen, err
 	}
-	if seen.runs, err = o.Store.Runs(ctx, o.thread.ID); err != nil {
+	if seen.runs, err = o.runs(ctx); err != nil {
 		return seen, err
 	}
 	if next := o.seat.Next; next != nil && !next.Home {
@@ -123,6 +123,9 @@ func (o *owner) candidate(ctx context.Context, e paceline.Engine, probe bool) pl
 	}
 	c.Vendor, c.Route, c.Posture = h.Vendor(), h.Route(a, o.Env), a.Posture
 	c.Containment = harness.Contain(h, a, o.policy.Mode, o.thread.Tree, o.Env, o.policy.Writable).Containment
+	if c.Unready = o.lane.outs[e]; c.Unready != "" {
+		return c
+	}
 	switch _, err := h.Find(o.Env); {
 	case a.Disabled:
 		c.Unready = "it is disabled"

@@ -19,11 +19,13 @@ type Event struct {
 	Message paceline.MessageID `json:"message,omitempty"` // accepted, finished
 	Engine  string             `json:"engine,omitempty"`  // started
 	Mode    string             `json:"mode,omitempty"`    // started
-	Text    string             `json:"text,omitempty"`    // text, announcement, finished
-	Tool    string             `json:"tool,omitempty"`    // tool, approval
-	Path    string             `json:"path,omitempty"`    // file
-	ID      paceline.RequestID `json:"id,omitempty"`      // approval
-	Detail  string             `json:"detail,omitempty"`  // approval
+	// Participant is whose round it is, in a team: accepted, started.
+	Participant string             `json:"participant,omitempty"`
+	Text        string             `json:"text,omitempty"`   // text, announcement, finished
+	Tool        string             `json:"tool,omitempty"`   // tool, approval
+	Path        string             `json:"path,omitempty"`   // file
+	ID          paceline.RequestID `json:"id,omitempty"`     // approval
+	Detail      string             `json:"detail,omitempty"` // approval
 
 	Cause   string     `json:"cause,omitempty"` // failed, limit, retrying
 	Code    string     `json:"code,omitempty"`

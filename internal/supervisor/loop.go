@@ -30,6 +30,7 @@ type owner struct {
 	holds  start
 	seat   run.Seat           // what its user asked of it, as it was last read
 	parked paceline.MessageID // a message without a run that was announced to wait
+	lane   lane               // whose round it is, where the thread is a team's
 	dying  chan struct{}      // closed when the last run's tree is gone; nil when there is none
 }
 
@@ -40,11 +41,16 @@ func (o *owner) serve(ctx context.Context) error {
 		if err == nil {
 			err = o.look(ctx)
 		}
+		if err == nil && m != nil {
+			err = o.enter(ctx, m.Message)
+		}
 		switch {
 		case err != nil:
 			return err
 		case m == nil:
-			return nil
+			if more, err := o.rounds(ctx); !more || err != nil {
+				return err
+			}
 		case o.Draining():
 			return ErrDraining
 		case (r == nil || r.Waiting()) && o.resting() != nil:
@@ -229,7 +235,7 @@ func after(chain []place.Candidate, x, y paceline.Engine) bool {
 // the next below it, with what was said before (F63).
 func (o *owner) choose(ctx context.Context, m store.Message, chain []place.Candidate) (place.Choice, run.Carry, error) {
 	ask := place.Ask{Now: time.Now(), Weaker: o.policy.Fallback.Weaker}
-	runs, err := o.Store.Runs(ctx, o.thread.ID)
+	runs, err := o.runs(ctx)
 	if err != nil {
 		return place.Choice{}, run.Bare, err
 	}
@@ -288,7 +294,7 @@ func (o *owner) keeps(e paceline.Engine) bool {
 
 // seater is the engine that holds the seat; the zero value is none yet.
 func (o *owner) seater(ctx context.Context) paceline.Engine {
-	runs, _ := o.Store.Runs(ctx, o.thread.ID)
+	runs, _ := o.runs(ctx)
 	r, _ := seated(runs)
 	return r.Engine
 }
@@ -383,6 +389,7 @@ func (o *owner) decide(ctx context.Context, id paceline.RunID, e run.Event, seen
 			}
 			after, effects = run.Step(before, e, f)
 		}
+		effects = o.lane.voiced(after, effects)
 		if len(effects) == 0 && reflect.DeepEqual(before, after) {
 			return nil, nil
 		}

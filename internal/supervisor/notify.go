@@ -60,7 +60,7 @@ func (o *owner) notify(told []Event) {
 	}
 	for _, e := range told {
 		line := notable(e)
-		if line == "" {
+		if line == "" || o.lane.who != "" && e.Event == "finished" && e.Message != "" { // a round of many
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), notifying)

@@ -109,10 +109,10 @@ type past struct {
 func (o *owner) past(ctx context.Context) (*past, error) {
 	h := &past{ctx: ctx, o: o, heads: map[paceline.RunID][]*store.Head{}}
 	var err error
-	if h.messages, err = o.Store.Messages(ctx, o.thread.ID); err != nil {
+	if h.messages, err = o.messages(ctx); err != nil {
 		return nil, err
 	}
-	if h.runs, err = o.Store.Runs(ctx, o.thread.ID); err != nil {
+	if h.runs, err = o.runs(ctx); err != nil {
 		return nil, err
 	}
 	heads, err := o.Store.Heads(ctx, o.thread.ID)

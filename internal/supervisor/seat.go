@@ -30,6 +30,12 @@ func (s *Supervisor) Seat(ctx context.Context, id paceline.ThreadID, w Wish) (ru
 	if err := o.read(ctx, id); err != nil {
 		return run.Answer{}, err
 	}
+	if o.lane.team {
+		return run.Answer{}, &Refusal{
+			Msg:  fmt.Sprintf("%s is a team's, whose participants have chains of their own", id),
+			Hint: "`paceline team pause` has it rest; `paceline team edit ID` says where a participant's chain stands", Code: 2,
+		}
+	}
 	f, err := o.seatFacts(ctx, w)
 	if err != nil {
 		return run.Answer{}, err

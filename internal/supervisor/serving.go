@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -124,6 +125,15 @@ func (s *Supervisor) CarryOn(ctx context.Context) ([]paceline.ThreadID, error) {
 		return nil, err
 	}
 	ids, err := s.Store.Unsettled(ctx)
+	if err == nil {
+		var teams []paceline.ThreadID
+		teams, err = s.Store.OpenTeams(ctx)
+		for _, id := range teams {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
 	for _, id := range ids {
 		s.Wake(id)
 	}

@@ -154,6 +154,9 @@ func (o *owner) read(ctx context.Context, id paceline.ThreadID) (err error) {
 	if err == nil {
 		err = o.thread.DecodePolicy(&o.policy)
 	}
+	if err == nil {
+		o.lane.team, err = o.teamed(ctx, id)
+	}
 	o.seat = o.thread.Seat
 	o.Env, o.keys = o.clients.of(o.thread, o.Options)
 	return err
@@ -219,5 +222,12 @@ func (s *Supervisor) perform(ctx context.Context, id paceline.RunID, _ int) erro
 		return err // where it is busy, its owner dispatches it, and the job finds it done next time
 	}
 	defer free()
+	m, err := s.Store.Message(ctx, r.Message)
+	if err == nil {
+		err = o.enter(ctx, m.Message)
+	}
+	if err != nil {
+		return err
+	}
 	return o.dispatch(ctx, r)
 }

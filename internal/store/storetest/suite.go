@@ -17,7 +17,7 @@ import (
 // Run runs the suite. open returns a new, empty store that is closed when its
 // test ends.
 func Run(t *testing.T, open func(t *testing.T) *store.Store) {
-	for _, part := range [][]proof{claims, openRuns, messages, reopened, threads, records, events, engines, healths, values, transactions} {
+	for _, part := range [][]proof{claims, openRuns, messages, reopened, threads, records, teams, events, engines, healths, values, transactions} {
 		for _, p := range part {
 			t.Run(p.name, func(t *testing.T) {
 				t.Parallel()

@@ -37,7 +37,7 @@ func (b *bed) threads() (out []string) {
 func limit() fakeapi.UsageLimit { return fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour)} }
 
 func TestHistory(t *testing.T) {
-	t.Run("F28 F36 F39 F63 a thread's second message hits the limit: Codex gets the history and the message, once, and the third follows", func(t *testing.T) {
+	t.Run("F28 F36 F39 F63 bug-60 a thread's second message hits the limit: Codex gets the history and the message, once, and the third follows", func(t *testing.T) {
 		b := newBed(t, fakeapi.Script{
 			Anthropic: fakeapi.Steps(fakeapi.Shell("printf one > one.txt"), fakeapi.Text{Text: "I wrote one.txt."}, limit()),
 			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Second, by codex."}, fakeapi.Text{Text: "Third, by codex."}),

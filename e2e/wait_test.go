@@ -92,7 +92,7 @@ func TestWait(t *testing.T) {
 		}
 		b.once(prompt, 1, 0)
 	})
-	t.Run("A7 bug-38 a run that starts where all are limited waits at once; clearing the limit lets it go on", func(t *testing.T) {
+	t.Run("A7 bug-38 bug-41 a run that starts where all are limited waits at once; clearing the limit lets it go on", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(in(3600), fakeapi.Text{Text: "Let in."})})
 		b.want(3, "run", "-e", "claude", prompt)
 		b.waits = true

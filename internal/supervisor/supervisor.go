@@ -25,7 +25,7 @@ import (
 	"github.com/paceline/paceline/internal/store"
 )
 
-// Options wires a Supervisor. All fields are needed.
+// Options wires a Supervisor. All fields are needed, but Wall.
 type Options struct {
 	Store   *store.Store
 	Dir     string // of locks; 0700
@@ -34,6 +34,7 @@ type Options struct {
 	Env     harness.Environment // what children get where their client's is not known any more
 	Keys    harness.Environment // the server's own variables, for a metered account's key after a restart
 	Log     *slog.Logger
+	Wall    func() time.Time // the time on the wall; nil is the machine's
 	Box     func(outbox.Performer) (*outbox.Outbox, error)
 }
 

@@ -90,8 +90,7 @@ func limited(r run.State) bool {
 func (o *owner) sleep(ctx context.Context, until time.Time, early func() bool) error {
 	next := time.Now().Add(looked)
 	for {
-		now := time.Now().Round(0) // without the clock that stands still in a suspend
-		left := until.Sub(now)
+		left := until.Sub(o.wall())
 		switch {
 		case left <= 0:
 			return nil
@@ -109,6 +108,14 @@ func (o *owner) sleep(ctx context.Context, until time.Time, early func() bool) e
 		case <-time.After(min(left, slice)):
 		}
 	}
+}
+
+// wall is the time on the wall, without the clock that stands still in a suspend.
+func (s *Supervisor) wall() time.Time {
+	if s.Wall != nil {
+		return s.Wall()
+	}
+	return time.Now().Round(0)
 }
 
 // moved reports whether a wait for an engine is to be thought over, since what

@@ -301,10 +301,11 @@ type shown struct {
 		Status string `json:"status"`
 	} `json:"messages"`
 	Runs []struct {
-		ID     string `json:"id"`
-		Phase  string `json:"phase"`
-		Work   string `json:"work"`
-		Engine struct {
+		ID           string `json:"id"`
+		Phase        string `json:"phase"`
+		Conversation string `json:"conversation"`
+		Work         string `json:"work"`
+		Engine       struct {
 			Account string `json:"account"`
 		} `json:"engine"`
 		Claim struct {

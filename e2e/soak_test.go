@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,40 @@ func TestResumed(t *testing.T) {
 			has(t, b.want(0, "run", "-t", id, "Another one.").out, "Begun anew.")
 		}
 	})
+	for engine, by := range map[string]func(id string) []string{
+		"claude": func(id string) []string { return []string{"claude", "--resume", id, "-p", "By hand."} },
+		"codex": func(id string) []string {
+			return []string{"codex", "exec", "--skip-git-repo-check", "resume", id, "By hand."}
+		},
+	} {
+		t.Run("A18 bug-29 a conversation of "+engine+" that somebody goes on with by hand while its message waits is left alone, and reported", func(t *testing.T) {
+			steps := func() []fakeapi.Step {
+				return fakeapi.Steps(fakeapi.Shell("printf one > one.txt"), fakeapi.UsageLimit{Reset: time.Now().Add(12 * time.Second)}, fakeapi.Text{Text: "As you say."}, fakeapi.Text{Text: "Never."})
+			}
+			b := serverBed(t, fakeapi.Script{Anthropic: steps(), OpenAI: steps()})
+			b.waits = true
+			id := strings.TrimSpace(b.want(0, "run", "--detach", "-e", engine, prompt).out)
+			until(t, "it waits", func() bool { return strings.Contains(b.want(0, "status").out, "waits for "+engine) })
+			s := b.show()
+			argv := by(s.Runs[0].Conversation)
+			path := ""
+			for _, kv := range b.env {
+				if p, ok := strings.CutPrefix(kv, "PATH="); ok {
+					path, _, _ = strings.Cut(p, string(os.PathListSeparator))
+				}
+			}
+			cmd := exec.Command(filepath.Join(path, argv[0]), argv[1:]...)
+			cmd.Dir, cmd.Env = b.project, b.env
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "As you say.") {
+				t.Fatalf("by hand: %v: %s", err, out)
+			}
+			r := b.want(5, "attach", id)
+			has(t, r.err, engine[1:]+"'s conversation went on while its message waited, and not by us")
+			if n := b.vendors.Count("Never."); n != 0 {
+				t.Error("it was gone on with")
+			}
+		})
+	}
 	t.Run("bug-40 a conversation that is too long is not sent again into the same history", func(t *testing.T) {
 		b := newBed(t, fakeapi.Script{OpenAI: fakeapi.Steps(fakeapi.Text{Text: "One."}, fakeapi.ContextTooLong{})})
 		b.waits = true

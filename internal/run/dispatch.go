@@ -67,7 +67,7 @@ func dispatch(s State, e DispatchDue, f Facts) (State, []Effect) {
 // anything there (Z30).
 func successor(s State, target paceline.Engine, f Facts) Carry {
 	back := lastOn(target, f)
-	if back == nil || !back.Claim.Asked || !back.Sent || back.Conversation == "" || f.Lacks[target] || s.Work != paceline.WorkNone {
+	if back == nil || !back.Claim.Asked || !back.Sent || back.Conversation == "" || f.Lacks[target] || f.Grown[target] || s.Work != paceline.WorkNone {
 		return carry(s, target, *s.Failure, f)
 	}
 	for _, r := range f.Earlier {

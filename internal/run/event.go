@@ -195,6 +195,9 @@ type Facts struct {
 	// Lacks are the engines whose own transcript was read and does not hold the
 	// message: a program that was ended at its limit may not have written it.
 	Lacks map[paceline.Engine]bool
+	// Grown are those whose conversation went on since, by its program's or somebody
+	// else's doing.
+	Grown map[paceline.Engine]bool
 	// Probe is what one fresh process said of the sign-in after an auth failure:
 	// a parallel child may have refreshed the token meanwhile.
 	Probe Probe

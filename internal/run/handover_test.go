@@ -277,3 +277,20 @@ func TestUnborn(t *testing.T) {
 		}
 	})
 }
+
+func TestGrown(t *testing.T) {
+	t.Run("A18 bug-29 a conversation that went on by itself is not gone on with, and reported", func(t *testing.T) {
+		s, f := base()
+		f.Message.Patience, f.Chain = 0, f.Chain[:1]
+		s, _ = Step(s, End{wire.Ending{Outcome: paceline.OutcomeFailed, Failure: paceline.Failure{Cause: paceline.CauseUsageLimit, Work: paceline.WorkSome, Reset: stated(time.Hour)}}}, f)
+		f.Now = s.Wait.Until
+		for _, grown := range []bool{false, true} {
+			f.Grown = map[paceline.Engine]bool{engine("claude"): grown}
+			got, effects := Step(s, WaitOver{Next: "r2"}, f)
+			end := of[Settle](effects)
+			if got.Waiting() || (len(end) == 1 && end[0].Status == NeedPerson) != grown || (len(of[Resume](effects)) == 0) != grown {
+				t.Errorf("grown %t: %+v", grown, effects)
+			}
+		}
+	})
+}

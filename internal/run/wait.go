@@ -273,6 +273,16 @@ func waitOver(s State, e WaitOver, f Facts) (State, []Effect) {
 		ID: e.Next, Thread: s.Thread, Message: s.Message, After: s.ID, Hop: s.Hop,
 		Engine: target, Phase: Queued, Carry: resume(s, target, f), Created: f.Now,
 	}
+	if next.Carry == Continue && f.Grown[target] {
+		// Perhaps it is done already, perhaps it was put off: nobody but its user
+		// knows what the other one was told (bug-29).
+		s.Wait = Wait{}
+		d.What, d.Why = "not gone on with", target.String()+"'s conversation went on meanwhile, and not by us"
+		return s, []Effect{Settle{
+			Status: NeedPerson, Text: target.String() + "'s conversation went on while its message waited, and not by us",
+			Hint: "look at what was done there; the next message goes on in that conversation",
+		}, Decide{d}}
+	}
 	s.Wait = Wait{}
 	d.What, d.Why = "go on with "+target.String(), "its wait is over"
 	if asked {

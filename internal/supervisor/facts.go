@@ -22,6 +22,7 @@ type facts struct {
 	asking bool
 	probe  run.Probe
 	lacks  map[paceline.Engine]bool
+	grown  map[paceline.Engine]bool
 	runs   []run.State   // of the thread
 	silent []string      // calls that began and never reported
 	kept   bool          // all that the run did is on record
@@ -32,7 +33,7 @@ type facts struct {
 // facts gathers everything that a rule may look at.
 func (o *owner) facts(ctx context.Context, tx *store.Tx, s run.State, seen facts) (run.Facts, error) {
 	f := run.Facts{
-		Now: time.Now(), Chain: seen.chain, Asked: seen.asked, Stop: seen.stop, Asking: seen.asking, Probe: seen.probe, Lacks: seen.lacks,
+		Now: time.Now(), Chain: seen.chain, Asked: seen.asked, Stop: seen.stop, Asking: seen.asking, Probe: seen.probe, Lacks: seen.lacks, Grown: seen.grown,
 		MaxHops: o.policy.Fallback.MaxHops, Weaker: o.policy.Fallback.Weaker, Off: !o.policy.Fallback.Enabled,
 		Archived: o.thread.Archived, Silent: seen.silent, Kept: seen.kept,
 		Roll: o.policy.Fallback.Rollover != config.RolloverOff, RollSilent: o.policy.Fallback.Rollover == config.RolloverAlways,

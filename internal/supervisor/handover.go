@@ -77,10 +77,10 @@ func (o *owner) took(ctx context.Context, tx *store.Tx, e paceline.Engine) error
 
 // leftBehind is lacks, where an earlier engine of the message was left because its
 // user moved the seat: its conversation may go on.
-func (o *owner) leftBehind(ctx context.Context, r run.State) (map[paceline.Engine]bool, error) {
+func (o *owner) leftBehind(ctx context.Context, r run.State) (lacks, grown map[paceline.Engine]bool, err error) {
 	runs, err := o.Store.Runs(ctx, o.thread.ID)
 	if err != nil || !slices.ContainsFunc(runs, func(b run.State) bool { return b.Message == r.Message && b.Claim.Asked }) {
-		return nil, err
+		return nil, nil, err
 	}
 	return o.lacks(ctx, r)
 }

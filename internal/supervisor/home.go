@@ -64,7 +64,10 @@ func (o *owner) parking(ctx context.Context, runs []run.State, e paceline.Engine
 		if err != nil {
 			return run.State{}, err
 		}
-		there, _, err := h.Recover(harness.Launch{Account: a, Env: o.Env}, r.Conversation, sent, time.Now())
+		there, end, err := h.Recover(harness.Launch{Account: a, Env: o.Env}, r.Conversation, sent, time.Now())
+		if err == nil && there && end.Later {
+			break // somebody went on in it: what it holds now is not ours to answer for
+		}
 		if err == nil && there {
 			return r, nil
 		}

@@ -553,7 +553,7 @@ func (o *owner) announce(ctx context.Context, id paceline.RunID, text string) {
 func (o *owner) dispatch(ctx context.Context, r run.State) error {
 	seen, err := o.around(ctx)
 	if err == nil && r.After != "" {
-		seen.lacks, err = o.leftBehind(ctx, r)
+		seen.lacks, seen.grown, err = o.leftBehind(ctx, r)
 	}
 	if err == nil {
 		point("during-dispatch")

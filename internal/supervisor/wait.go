@@ -42,7 +42,7 @@ func (o *owner) wait(ctx context.Context, r run.State) error {
 	if err != nil {
 		return err
 	}
-	if seen.lacks, err = o.lacks(ctx, r); err != nil {
+	if seen.lacks, seen.grown, err = o.lacks(ctx, r); err != nil {
 		return err
 	}
 	after, _, err := o.decide(ctx, r.ID, run.WaitOver{Next: paceline.RunID(store.NewID("r"))}, seen)
@@ -53,17 +53,18 @@ func (o *owner) wait(ctx context.Context, r run.State) error {
 }
 
 // lacks reads in the transcripts of the engines that were sent the message which
-// of them do not hold it. One that cannot be read may.
-func (o *owner) lacks(ctx context.Context, r run.State) (map[paceline.Engine]bool, error) {
+// of them do not hold it, and which have gone on since by somebody else's doing. One
+// that cannot be read may hold it.
+func (o *owner) lacks(ctx context.Context, r run.State) (lacks, grown map[paceline.Engine]bool, err error) {
 	m, err := o.Store.Message(ctx, r.Message)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	runs, err := o.Store.Runs(ctx, o.thread.ID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := map[paceline.Engine]bool{}
+	lacks, grown = map[paceline.Engine]bool{}, map[paceline.Engine]bool{}
 	for _, b := range runs {
 		a := o.policy.Accounts[b.Engine.Account]
 		h, ok := harness.Named(a.Harness)
@@ -72,12 +73,13 @@ func (o *owner) lacks(ctx context.Context, r run.State) (map[paceline.Engine]boo
 		}
 		sent, err := o.prompt(ctx, b, m.Message)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		there, _, err := h.Recover(harness.Launch{Account: a, Env: o.Env}, b.Conversation, sent, time.Now())
-		out[b.Engine] = err == nil && !there || !harness.Keeps(h) // of several, the last one counts: it is what would be continued
+		there, end, err := h.Recover(harness.Launch{Account: a, Env: o.Env}, b.Conversation, sent, time.Now())
+		grown[b.Engine] = err == nil && end.Later
+		lacks[b.Engine] = err == nil && !there || !harness.Keeps(h) // of several, the last one counts: it is what would be continued
 	}
-	return out, nil
+	return lacks, grown, nil
 }
 
 // limited reports whether the run waits for a limit to lift.

@@ -78,6 +78,9 @@ type Ending struct {
 	Native  string           // the vendor's id of the turn, "" where it has none
 	Failure paceline.Failure // Cause is CauseUnknown when completed; Work and Evidence are always filled
 	Answer  string           // the final text; "" where there is none
+	// Later says that the conversation's file holds a turn after this one, which is
+	// none of ours: its program, or a person, went on in it.
+	Later bool
 }
 
 // Account is what a vendor's own usage endpoint or snapshot says of an engine.

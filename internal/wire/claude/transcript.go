@@ -37,7 +37,9 @@ func ReadTranscript(lines iter.Seq[[]byte], uuid string, _ time.Time) (delivered
 	if !s.found {
 		return false, end
 	}
-	return true, s.ending()
+	end = s.ending()
+	end.Later = s.past
+	return true, end
 }
 
 // scan folds the rows of a transcript.

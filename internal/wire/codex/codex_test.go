@@ -180,6 +180,8 @@ func TestRollout(t *testing.T) {
 	const (
 		start = `{"type":"event_msg","payload":{"type":"task_started"}}`
 		mine  = `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage","content":[{"type":"text","text":"do it"}]}}}`
+		named = `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage","client_id":"m","content":[{"type":"text","text":"do it"}]}}}`
+		other = `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage","client_id":"n","content":[{"type":"text","text":"another"}]}}}`
 		end   = `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"You’ve hit your usage limit.","codex_error_info":"usage_limit_exceeded"}}}`
 		call  = `{"type":"response_item","payload":{"type":"function_call"}}`
 		done  = `{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"ok"}}`
@@ -197,7 +199,8 @@ func TestRollout(t *testing.T) {
 		{"P1 our message alone proves nothing", []string{start, mine}, true, paceline.OutcomeIncomplete, paceline.WorkUnknown},
 		{"P1 an unknown row proves nothing", []string{start, mine, `{"type":"from_the_future"}`, end}, true, paceline.OutcomeFailed, paceline.WorkUnknown},
 		{"F31 an answer is an answer", []string{start, mine, call, done}, true, paceline.OutcomeCompleted, paceline.WorkSome},
-		{"F31 an earlier turn's message is not this one", []string{start, mine, done, start, strings.ReplaceAll(mine, "do it", "another"), end}, false, paceline.OutcomeIncomplete, 0},
+		{"F31 bug-29 with a turn of somebody else's after it nobody can say what came of it", []string{start, named, done, start, other, end}, true, paceline.OutcomeIncomplete, paceline.WorkUnknown},
+		{"F31 an earlier message of the same words, without an id, is not this one", []string{start, mine, done, start, other, end}, false, paceline.OutcomeIncomplete, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lines := func(yield func([]byte) bool) {

@@ -27,6 +27,12 @@ func ReadRollout(lines iter.Seq[[]byte], id, text string, at time.Time) (deliver
 		row := gjson.ParseBytes(line)
 		f.row(r, row.Get("type").String(), row.Get("payload"), id, text, at)
 	}
+	if !f.delivered && f.before {
+		// It had the message, and somebody has gone on since.
+		return true, wire.Ending{Outcome: paceline.OutcomeIncomplete, Later: true, Failure: paceline.Failure{
+			Work: paceline.WorkUnknown, Evidence: []paceline.Evidence{{Frame: "rollout", Line: r.line, Says: "a later turn", Means: "unknown"}},
+		}}
+	}
 	if !f.delivered {
 		return false, wire.Ending{}
 	}
@@ -41,6 +47,8 @@ func ReadRollout(lines iter.Seq[[]byte], id, text string, at time.Time) (deliver
 // rollout is the last turn of a file.
 type rollout struct {
 	delivered bool
+	named     bool // our message opened it, by its id
+	before    bool // an earlier turn was opened by our message
 	work      paceline.Work
 	evidence  []paceline.Evidence
 	end       wire.Ending
@@ -53,9 +61,10 @@ func (f *rollout) row(r *Reader, kind string, p gjson.Result, id, text string, a
 	}
 	switch {
 	case kind == "event_msg" && event == "task_started":
-		*f = rollout{work: paceline.WorkNone}
+		*f = rollout{work: paceline.WorkNone, before: f.before || f.named}
 	case kind == "event_msg" && event == "item_completed" && p.Get("item.type").String() == "UserMessage":
 		own := p.Get("item.client_id").String()
+		f.named = f.named || own != "" && own == id
 		f.delivered = f.delivered || own != "" && own == id || own == "" && p.Get("item.content.0.text").String() == text
 	case kind == "event_msg" && event == "item_completed":
 		if t := p.Get("item.type").String(); t != "ContextCompaction" && t != "EnteredReviewMode" && t != "ExitedReviewMode" {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/harness"
+	"github.com/paceline/paceline/internal/place"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/secret"
 	"github.com/paceline/paceline/internal/store"
@@ -208,12 +210,21 @@ func (o *owner) teamFacts(ctx context.Context, s team.State) (team.Facts, error)
 	was := o.lane.outs
 	o.lane.outs = nil // the team itself knows who is out, and until when
 	defer func() { o.lane.outs = was }()
+	var all []place.Candidate
 	for _, m := range s.Members {
 		for _, e := range m.Chain {
-			if _, ok := f.Engines[e]; !ok {
-				f.Engines[e] = team.Engine{Limit: held(limits, e), Unready: o.candidate(ctx, e, true).Unready}
+			if !slices.ContainsFunc(all, func(c place.Candidate) bool { return c.Engine == e }) {
+				c := o.candidate(ctx, e, true)
+				c.Limit = held(limits, e)
+				all = append(all, c)
 			}
 		}
+	}
+	if err := o.weigh(ctx, all); err != nil {
+		return f, err
+	}
+	for _, c := range all {
+		f.Engines[c.Engine] = team.Engine{Limit: c.Limit, Unready: c.Unready, Down: c.Health.Down, Back: c.Health.Back}
 	}
 	return f, nil
 }

@@ -102,4 +102,6 @@ type Facts struct {
 type Engine struct {
 	Limit   *paceline.Limit // what is held against it; nil is nothing
 	Unready string          // why it cannot start at all; "" where it can
+	Down    string          // why nothing new goes to its route; "" where it may
+	Back    time.Time       // when that route is tried again
 }

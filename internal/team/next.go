@@ -148,6 +148,13 @@ func (s State) bar(e paceline.Engine, f Facts) (bar, bool) {
 		}
 		return b, true
 	}
+	if known.Down != "" {
+		b := bar{engine: e, kind: unreachable, why: e.String() + ": " + known.Down, until: known.Back, source: paceline.ResetAssumed}
+		if !b.until.After(f.Now) {
+			b.until = f.Now.Add(soon) // somebody else is trying it just now
+		}
+		return b, true
+	}
 	for _, o := range s.Outs {
 		if o.Engine == e && o.Until.After(f.Now) {
 			return bar{engine: e, kind: unreachable, why: e.String() + " could not be reached", until: o.Until, source: paceline.ResetAssumed}, true

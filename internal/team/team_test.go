@@ -347,6 +347,15 @@ func TestOutages(t *testing.T) {
 		p.due().ended(Result{Status: run.Answered, Reply: "done here", Tries: []Try{{Engine: eng("claude"), Cause: offline, Failed: true}, {Engine: eng("codex")}}})
 		p.due().turn("ann").line()
 	})
+	t.Run("A25 A27 an engine whose route is known to be down has no round before it is tried again", func(t *testing.T) {
+		p := newPlay(t, "ann claude", "bob codex")
+		p.known[eng("claude")] = Engine{Down: "its route is open", Back: p.now.Add(5 * time.Minute)}
+		p.due().turn("bob").says("ok")
+		p.known[eng("codex")] = Engine{Down: "its route is open", Back: p.now.Add(3 * time.Minute)}
+		p.due().turn("nobody").line("No engine can be reached; trying again at 12:03 UTC")
+		delete(p.known, eng("codex"))
+		p.later(3 * time.Minute).due().turn("bob")
+	})
 	t.Run("A25 a limit is an answer: its engine can be reached", func(t *testing.T) {
 		p := newPlay(t, "ann claude")
 		p.due().fails("claude", offline)

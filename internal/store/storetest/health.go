@@ -2,6 +2,10 @@ package storetest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +66,40 @@ var healths = []proof{
 		}
 		is(t, put(7), store.ErrStale)
 		is(t, put(0), store.ErrStale)
+	}},
+	{"Z77 Z78 of eight that ask for one trial at once one has it", func(t *testing.T, b bench) {
+		p := health.Policy{OpenAfter: 1, Window: time.Hour, Cooldown: time.Minute, ErrorPct: 50, MinSamples: 2}
+		half := broken("claude")
+		half.Trial = health.Trial{}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutHealth(ctx, half, 0) })
+		var won atomic.Int64
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				claimed := false
+				err := b.InTx(t.Context(), func(tx *store.Tx) error {
+					r, version, err := tx.Health(t.Context(), half.Route)
+					if err != nil {
+						return err
+					}
+					v := health.Admit(r, fmt.Sprint("r-", i), at.Add(p.Cooldown), p)
+					if claimed = v.Claimed; !claimed {
+						return nil
+					}
+					return tx.PutHealth(t.Context(), v.Record, version)
+				})
+				if err != nil && !errors.Is(err, store.ErrStale) {
+					t.Error(err)
+				}
+				if err == nil && claimed {
+					won.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n := won.Load(); n != 1 {
+			t.Errorf("%d have it", n)
+		}
 	}},
 	{"Z83 a route that is reset is as new, and no other is touched", func(t *testing.T, b bench) {
 		claude, codex := broken("claude"), broken("codex")

@@ -140,7 +140,7 @@ func TestHealth(t *testing.T) {
 		time.Sleep(3500 * time.Millisecond)
 		var ids []string
 		for range 4 {
-			ids = append(ids, strings.TrimSpace(b.want(0, "run", "--detach", "--chain", "claude,codex", "Prompt again.").out))
+			ids = append(ids, strings.TrimSpace(b.want(0, "run", "--detach", "--mode", "read", "--chain", "claude,codex", "Prompt again.").out))
 		}
 		by := map[string]int{}
 		told := ""

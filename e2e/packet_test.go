@@ -209,6 +209,7 @@ func TestRollover(t *testing.T) {
 		b.want(4, "run", "--chain", "claude,codex", two)
 		before := len(b.opened(fakeapi.OpenAI))
 		b.vendors.Play(fakeapi.OpenAI, fakeapi.Steps(fakeapi.Text{Text: "Now I can."})...)
+		b.want(0, "health", "reset", "codex") // its user signed in again, and does not wait for the next look
 		b.want(0, "run", "-c", "Go on.")
 		got := b.opened(fakeapi.OpenAI)
 		if len(got) != before+1 || b.vendors.Count(two) != 1 {

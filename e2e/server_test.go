@@ -333,7 +333,7 @@ func TestServer(t *testing.T) {
 		script := fakeapi.Script{}
 		b := serverBed(t, script)
 		state := filepath.Join(b.dir, "state")
-		id := strings.TrimSpace(b.want(0, "run", "--detach", "--mode", "ask", "-e", "codex", "another").out)
+		id := strings.TrimSpace(b.want(0, "run", "--detach", "--mode", "read", "-e", "codex", "another").out)
 		inside := func(args string) fakeapi.ToolCall {
 			return fakeapi.Shell(fmt.Sprintf(
 				"{ for c in 'approve %[4]s r' 'deny %[4]s r' 'send %[4]s x' 'steer %[4]s x' 'stop %[4]s' 'trust --yes'; do %[1]s $c; echo code=$?; done; %[1]s %[2]s; echo code=$?; env -i HOME=$HOME PATH=$PATH PACELINE_STATE=%[3]s %[1]s %[2]s; echo code=$?; %[1]s threads; echo look=$?; } > agent.txt 2>&1", binary, args, state, id))

@@ -16,7 +16,7 @@ import (
 //	throttle                       claim: failover                 claim: rollover, else blocked
 //	transport, server, stall       claim: on another route         claim: rollover there, else blocked
 //	model, context                 nothing moves: a clear error    the same
-//	crash before it was sent       claim: failover                 –
+//	crash of one that never began  claim: failover, of a successor –
 //	crash, other, stopped          nothing moves                   the same
 //
 // A failover sends the message again. A rollover never does: its successor is
@@ -194,10 +194,12 @@ func moves(c paceline.Cause) bool {
 	return false
 }
 
-// unborn reports whether the engine's program did not even come up: nothing was
-// sent, and another one may do better (Z30).
+// unborn reports whether the program of a successor did not even come up. It was
+// sent nothing, and whoever it was to follow, or comes below, may do better (Z30).
+// The engine that a thread begins with is not passed over for that: its user would
+// rather hear what is broken.
 func unborn(s State, failure paceline.Failure) bool {
-	return failure.Cause == paceline.CauseCrash && !s.Sent
+	return failure.Cause == paceline.CauseCrash && !s.Sent && s.takesOver()
 }
 
 // routeFault reports whether the route failed rather than the account.

@@ -250,6 +250,10 @@ func TestUnborn(t *testing.T) {
 			t.Error("an engine that died with the prompt in its hands was passed over")
 		}
 		starting(&s)
+		if got, _ := Step(s, failed(paceline.CauseCrash, paceline.WorkNone), f); got.Claim.Phase == Pending {
+			t.Error("what is broken in the engine that a thread begins with is not told")
+		}
+		s.Hop, f.MaxHops = 1, 2
 		got, _ := Step(s, failed(paceline.CauseCrash, paceline.WorkNone), f)
 		if got.Claim.Target != engine("codex") || got.Claim.Why != "did not start" {
 			t.Errorf("%+v", got.Claim)
@@ -258,6 +262,7 @@ func TestUnborn(t *testing.T) {
 	t.Run("Z30 the message goes back to the conversation that holds the thread, as it is", func(t *testing.T) {
 		s, f := base()
 		starting(&s)
+		s.Carry = History
 		f.Message.Opener = false
 		s, _ = Step(s, failed(paceline.CauseCrash, paceline.WorkNone), f)
 		for held, want := range map[string]Carry{"codex": Bare, "third": History} {

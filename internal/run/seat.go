@@ -72,9 +72,11 @@ func Generation(runs []State) int {
 // thread. One that was sent nothing never did, nor one that was to take it over
 // and did nothing: the conversation that it was to follow stands as before (Z30).
 func (s State) Holds() bool {
-	over := s.Carry == History || s.Carry == Progress || s.Hop > 0
-	return s.Sent && !(over && s.Phase > Done && s.Work == paceline.WorkNone)
+	return s.Sent && !(s.takesOver() && s.Phase > Done && s.Work == paceline.WorkNone)
 }
+
+// takesOver reports whether the run was to take over from another engine.
+func (s State) takesOver() bool { return s.Carry == History || s.Carry == Progress || s.Hop > 0 }
 
 // SeatFacts holds what a wish about a seat is decided by.
 type SeatFacts struct {

@@ -41,6 +41,9 @@ func (o *owner) drive(ctx context.Context, r run.State, m paceline.Message) erro
 	if err != nil {
 		return o.fail(ctx, r.ID, paceline.CauseOther, err.Error())
 	}
+	if err := o.lease(ctx, r.ID); err != nil {
+		return err
+	}
 	begun, _, err := o.decide(ctx, r.ID, run.Begin{Containment: l.Containment.Containment, Posture: a.Posture}, facts{})
 	if err != nil {
 		return err

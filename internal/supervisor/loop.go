@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ type owner struct {
 	keys   harness.Environment // of metered accounts; nowhere else
 	thread store.Thread
 	policy config.Policy
+	tree   *os.File // locked while a run of the thread may write to its tree
 	// holds is the run whose child this owner started, and its how-many-th start
 	// that was.
 	holds  start
@@ -43,6 +45,9 @@ func (o *owner) serve(ctx context.Context) error {
 		}
 		if err == nil && m != nil {
 			err = o.enter(ctx, m.Message)
+		}
+		if m == nil || r == nil || r.Waiting() {
+			o.release(ctx) // a parked seat holds none, and others get their turn between messages
 		}
 		switch {
 		case err != nil:

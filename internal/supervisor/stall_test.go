@@ -20,7 +20,7 @@ func TestSilentRunsCostNothing(t *testing.T) {
 	const span = time.Second
 	idle := spent(t, span)
 	for i := range 1000 {
-		d := &drive{owner: o, harness: codex, turn: &harness.Turn{Events: make(chan wire.Event)}, id: paceline.RunID(fmt.Sprint("r-", i))}
+		d := &drive{owner: &owner{Supervisor: o.Supervisor, thread: o.thread, policy: o.policy}, harness: codex, turn: &harness.Turn{Events: make(chan wire.Event)}, id: paceline.RunID(fmt.Sprint("r-", i))}
 		go func() { _ = d.follow(context.Background()) }()
 	}
 	var most time.Duration

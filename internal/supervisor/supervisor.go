@@ -128,6 +128,7 @@ func (s *Supervisor) Serve(ctx context.Context, id paceline.ThreadID) error {
 	if e := o.settled(context.WithoutCancel(ctx)); err == nil {
 		err = e
 	}
+	o.release(ctx)
 	if stopped(ctx) {
 		return o.halt(ctx)
 	}

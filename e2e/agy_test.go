@@ -81,7 +81,7 @@ func TestAgy(t *testing.T) {
 		Text:  "UNAUTHENTICATED (code 401): Request had invalid authentication credentials.",
 		Short: "UNAUTHENTICATED (code 401): Request had invalid authentication credentials.", Is: "UNAUTHENTICATED", Code: 401, Kind: "http",
 	}
-	t.Run("F9 a refused sign-in that a fresh process holds is tried again", func(t *testing.T) {
+	t.Run("F9 bug-69 a refused sign-in that a fresh process holds is tried again", func(t *testing.T) {
 		b := agyBed(t, fakeapi.AgyScript{Turns: turns{{Error: lapsed}, {Text: "Second try."}}}, here)
 		r := b.want(0, "run", "--chain", "agy,codex", prompt)
 		has(t, r.err, "Trying agy again: its sign-in was refreshed meanwhile.")
@@ -130,7 +130,7 @@ func TestAgy(t *testing.T) {
 	}{
 		{"F1 F6 a limit before any work moves on, whatever its retryable says", fakeapi.AgyScript{Turns: turns{{Error: fakeapi.AgyQuota("2h31m33s")}}}, "Switched to codex after agy hit its usage limit.", 1, "Codex was here."},
 		{"F6 a limit that only old versions' log tells", fakeapi.AgyScript{Old: "2h"}, "Switched to codex after agy hit its usage limit.", 0, "Codex was here."},
-		{"F9 signed out, as its log proves", fakeapi.AgyScript{SignedOut: true}, "Switched to codex after agy was signed out.", 0, "Codex was here."},
+		{"F9 A32 signed out, as its log proves", fakeapi.AgyScript{SignedOut: true}, "Switched to codex after agy was signed out.", 0, "Codex was here."},
 		{"F6 offline, in the very same words", fakeapi.AgyScript{Offline: true}, "Switched to codex after agy could not be reached.", 0, "Codex was here."},
 		{"F9 the same words without a log claim no sign-out", fakeapi.AgyScript{Mum: true}, "Switched to codex after agy could not be reached.", 0, "Codex was here."},
 		{"F6 no capacity", fakeapi.AgyScript{Turns: turns{{Error: &fakeapi.AgyError{

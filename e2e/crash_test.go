@@ -125,7 +125,7 @@ func TestPacketKilledAnywhere(t *testing.T) {
 		})
 	}
 	for _, point := range []string{"starting", "sending-committed", "prompt-written", "before-running"} {
-		t.Run("P1 F31 F40 the packet's own run, killed at "+point, func(t *testing.T) {
+		t.Run("P1 F31 F40 Z44 Z54 Z64 the packet's own run, killed at "+point, func(t *testing.T) {
 			b := newBed(t, fakeapi.Script{
 				Anthropic: fakeapi.Steps(fakeapi.Text{Text: "First answer."}, limit()),
 				OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Second answer."}),

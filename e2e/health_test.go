@@ -179,7 +179,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
-	t.Run("A25 A26 Z77 nowhere healthy: the message waits until a route is tried again, says so once, and goes on", func(t *testing.T) {
+	t.Run("A25 A26 Z77 Z99 nowhere healthy: the message waits until a route is tried again, says so once, and goes on", func(t *testing.T) {
 		b := newBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Text{Text: "Done by claude."}), OpenAI: codex})
 		g := b.gated("20")
 		b.opens()

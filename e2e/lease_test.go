@@ -67,4 +67,28 @@ func TestTreeLease(t *testing.T) {
 		}
 		b.quiet()
 	})
+	t.Run("bug-66 two who send to one thread at once: each is answered once, one after the other, in one conversation", func(t *testing.T) {
+		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Text{Text: "Begun."}, fakeapi.Text{Text: "Answer one.", Delay: time.Second}, fakeapi.Text{Text: "Answer two."})})
+		b.want(0, "run", "-e", "claude", prompt)
+		th := b.thread()
+		answers := make(chan result, 2)
+		for _, text := range []string{"First of two.", "Second of two."} {
+			go func() { answers <- b.paceline("run", "-t", th, text) }()
+		}
+		all := ""
+		for range 2 {
+			r := <-answers
+			if r.code != 0 {
+				t.Error(r)
+			}
+			all += r.out
+		}
+		has(t, all, "Answer one.", "Answer two.")
+		b.once("First of two.", 1, 0)
+		b.once("Second of two.", 1, 0)
+		reqs := b.vendors.Requests()
+		if last := reqs[len(reqs)-1]; !last.Says("First of two.") || !last.Says("Second of two.") {
+			t.Errorf("they are not in one conversation: %q", last.Prompts)
+		}
+	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestHandover(t *testing.T) {
-	t.Run("Z36 Z37 Z38 Z40 Z41 an idle thread is handed over and goes home: a packet each way, and no prompt twice", func(t *testing.T) {
+	t.Run("Z36 Z37 Z38 Z40 Z41 Z92 an idle thread is handed over and goes home: a packet each way, and no prompt twice", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{
 			Anthropic: fakeapi.Steps(fakeapi.Text{Text: "First, by claude."}, fakeapi.Text{Text: "Fourth, at home."}),
 			OpenAI:    fakeapi.Steps(fakeapi.Text{Text: "Second, by codex."}, fakeapi.Text{Text: "Third, by codex."}),

@@ -325,7 +325,7 @@ func TestServer(t *testing.T) {
 			t.Error("what was denied was done")
 		}
 	})
-	t.Run("A script that nobody attends is not kept waiting: exit 5", func(t *testing.T) {
+	t.Run("Z102 A script that nobody attends is not kept waiting: exit 5", func(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Shell("echo yes > yes.txt"))})
 		b.want(5, "run", "--mode", "ask", "-e", "claude", prompt)
 	})

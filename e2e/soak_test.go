@@ -197,6 +197,16 @@ func TestResumed(t *testing.T) {
 			t.Errorf("it was sent %d times", n)
 		}
 	})
+	t.Run("P7 bug-32 a reply that quotes a limit notice changes nothing", func(t *testing.T) {
+		const notice = "You've hit your session limit · resets 3pm. You've hit your usage limit. Try again at 3:00 PM."
+		b := newBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.Text{Text: notice}, fakeapi.Text{Text: "Yes."}), OpenAI: fakeapi.Steps(fakeapi.Text{Text: "Not me."})})
+		b.want(0, "run", "--chain", "claude,codex", prompt)
+		has(t, b.want(0, "run", "-c", "Steer by it: "+notice).out, "Yes.")
+		has(t, b.want(0, "limits").err, "nothing is held")
+		if n := len(b.opened(fakeapi.OpenAI)); n != 0 {
+			t.Errorf("codex was asked %d times", n)
+		}
+	})
 	t.Run("bug-63 three words and then a limit: a limit with work, and nothing is sent again", func(t *testing.T) {
 		b := newBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(fakeapi.UsageLimit{Reset: time.Now().Add(time.Hour), After: "one two three"}), OpenAI: fakeapi.Steps(fakeapi.Text{Text: "Went on."})})
 		has(t, b.want(0, "run", "--chain", "claude,codex", prompt).err, "it goes on from what was done")

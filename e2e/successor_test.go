@@ -76,7 +76,7 @@ func (b *bed) kept(wentOn bool) {
 func TestSuccessorFails(t *testing.T) {
 	const second = "And now one.txt please."
 	for _, tt := range []struct{ how, why string }{{"exits", "ended before its conversation was open (exit 2)"}, {"hangs", "did not answer"}, {"signed out", "unauthorized"}} {
-		t.Run("Z29 Z30 Z46 after a limit the successor "+tt.how+": the source's conversation and generation are as before, byte for byte", func(t *testing.T) {
+		t.Run("Z29 Z30 Z31 Z46 Z53 after a limit the successor "+tt.how+": the source's conversation and generation are as before, byte for byte", func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, fakeapi.Script{
 				Anthropic: fakeapi.Steps(fakeapi.Text{Text: "First, by claude."}, fakeapi.Shell("printf claude > one.txt"), limit(), fakeapi.Text{Text: "Third, by claude."}),

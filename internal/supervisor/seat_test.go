@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/paceline/paceline"
 	"github.com/paceline/paceline/internal/run"
 	"github.com/paceline/paceline/internal/store"
+	"github.com/paceline/paceline/internal/wire"
 )
 
 // queue puts a prompt on record that no run was begun for.
@@ -92,6 +94,29 @@ func TestSeats(t *testing.T) {
 		th, err := o.Store.Thread(context.Background(), o.thread.ID)
 		if err != nil || !th.Seat.Parked.IsZero() {
 			t.Errorf("%+v, %v", th.Seat, err)
+		}
+	})
+}
+
+func TestSuperseded(t *testing.T) {
+	t.Run("Z50 what a server that was taken for dead still hears of its child decides nothing", func(t *testing.T) {
+		o := newOwner(t)
+		r := o.running(t)
+		o.holds = start{r.ID, r.Starts + 1} // another server has started it since, or before
+		before, err := o.Store.Run(t.Context(), r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = o.decide(t.Context(), r.ID, run.End{Ending: wire.Ending{Outcome: paceline.OutcomeCompleted}}, facts{})
+		if !errors.Is(err, errSuperseded) {
+			t.Errorf("%v", err)
+		}
+		if after, err := o.Store.Run(t.Context(), r.ID); err != nil || !reflect.DeepEqual(before, after) {
+			t.Errorf("%+v became %+v, %v", before, after, err)
+		}
+		o.holds.nth = before.Starts
+		if after, _, err := o.decide(t.Context(), r.ID, run.End{Ending: wire.Ending{Outcome: paceline.OutcomeCompleted}}, facts{}); err != nil || after.Phase != run.Done {
+			t.Errorf("%s, %v", after.Phase, err)
 		}
 	})
 }

@@ -194,11 +194,11 @@ func TestRollout(t *testing.T) {
 		work      paceline.Work
 	}{
 		{"F31 nothing there: never delivered", []string{`{"type":"session_meta"}`}, false, paceline.OutcomeIncomplete, 0},
-		{"F31 our message and a limit: no work", []string{start, mine, end}, true, paceline.OutcomeFailed, paceline.WorkNone},
+		{"F31 Z82 our message and a limit: no work", []string{start, mine, end}, true, paceline.OutcomeFailed, paceline.WorkNone},
 		{"P1 a call without an output may have run", []string{start, mine, call}, true, paceline.OutcomeIncomplete, paceline.WorkSome},
 		{"P1 our message alone proves nothing", []string{start, mine}, true, paceline.OutcomeIncomplete, paceline.WorkUnknown},
 		{"P1 an unknown row proves nothing", []string{start, mine, `{"type":"from_the_future"}`, end}, true, paceline.OutcomeFailed, paceline.WorkUnknown},
-		{"F31 an answer is an answer", []string{start, mine, call, done}, true, paceline.OutcomeCompleted, paceline.WorkSome},
+		{"F31 Z82 an answer is an answer", []string{start, mine, call, done}, true, paceline.OutcomeCompleted, paceline.WorkSome},
 		{"F31 bug-29 with a turn of somebody else's after it nobody can say what came of it", []string{start, named, done, start, other, end}, true, paceline.OutcomeIncomplete, paceline.WorkUnknown},
 		{"F31 an earlier message of the same words, without an id, is not this one", []string{start, mine, done, start, other, end}, false, paceline.OutcomeIncomplete, 0},
 	} {

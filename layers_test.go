@@ -67,7 +67,7 @@ var layers = map[string]layer{
 	"internal/api":        {imports: []string{"", "health", "run", "team", "store", "supervisor", "config", "harness", "guard", "golang.org/x/sys/unix"}},
 	"internal/daemon":     {imports: []string{"api", "config", "store", "store/sqlite", "store/postgres", "outbox", "supervisor", "harness"}},
 	"internal/cli": {imports: []string{
-		"", "place", "health", "run", "team", "store", "supervisor", "daemon", "api", "config", "harness", "guard", "notice", "replay", "secret",
+		"", "place", "health", "run", "team", "store", "supervisor", "daemon", "api", "config", "harness", "guard", "notice", "replay", "secret", "usage",
 		"github.com/spf13/cobra", "golang.org/x/sys/unix",
 	}},
 }

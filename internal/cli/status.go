@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"text/tabwriter"
 	"time"
 
@@ -21,17 +22,28 @@ import (
 
 type statusOptions struct {
 	*streams
-	json bool
+	json  bool
+	watch bool
+	scans scans
 }
 
+// every is how often a status that is watched is drawn anew.
+const every = 2 * time.Second
+
 func newStatus(s *streams) *cobra.Command {
-	o := &statusOptions{streams: s}
+	o := &statusOptions{streams: s, scans: scans{}}
 	c := &cobra.Command{
 		Use: "status", Short: "Show the engines, and what is held against them",
 		Args: args(cobra.NoArgs, "`paceline show THREAD` shows one thread"),
-		RunE: func(c *cobra.Command, _ []string) error { return statusRun(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.watch {
+				return statusWatch(c.Context(), o)
+			}
+			return statusRun(c.Context(), o)
+		},
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&o.watch, "watch", false, "draw it anew every two seconds, until Ctrl-C; with --json a line each time")
 	return c
 }
 
@@ -39,6 +51,7 @@ func newStatus(s *streams) *cobra.Command {
 type status struct {
 	Engines []engineStatus       `json:"engines"`
 	Limits  []limitStatus        `json:"limits"`
+	Windows []windowStatus       `json:"windows"`
 	Open    []openStatus         `json:"open"`
 	Seats   []seatStatus         `json:"seats"`
 	Unknown []store.UnknownFrame `json:"unknown_frames"`
@@ -93,6 +106,26 @@ type seatStatus struct {
 	line string
 }
 
+// statusWatch shows the status live. Where nobody looks at a terminal each one
+// follows the one before.
+func statusWatch(ctx context.Context, o *statusOptions) error {
+	out, terminal := o.out.(*os.File)
+	terminal = terminal && isatty(out) && !o.json
+	for {
+		if terminal {
+			fmt.Fprint(o.out, "\x1b[H\x1b[2J")
+		}
+		if err := statusRun(ctx, o); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
+}
+
 func statusRun(ctx context.Context, o *statusOptions) error {
 	dir, err := absolute(".")
 	if err != nil {
@@ -133,6 +166,9 @@ func statusRun(ctx context.Context, o *statusOptions) error {
 				out.Open[i].Heard, out.Open[i].Silent = &at, &silent
 			}
 		}
+	}
+	if out.Windows = o.scans.windows(ctx, policy, harness.Children(o.environ, policy.Pass), state); out.Windows == nil {
+		out.Windows = []windowStatus{}
 	}
 	out.Engines = engines(policy, harness.Children(o.environ, policy.Pass), accounts)
 	if o.json {
@@ -279,6 +315,9 @@ func (o *statusOptions) people(s status) error {
 			until = "lifts " + when(*l.ResetAt, now) + ", " + l.Source
 		}
 		fmt.Fprintf(o.out, "%s is limited (%s): %s; `paceline why %s`\n", l.Engine, l.Cause, until, l.Run)
+	}
+	for _, w := range s.Windows {
+		fmt.Fprintln(o.out, w.line(now))
 	}
 	for _, r := range s.Health {
 		fmt.Fprintln(o.out, r.Line)

@@ -133,24 +133,8 @@ func TestAgents(t *testing.T) {
 			b := agentBed(t, fakeapi.Script{Google: steps, Chat: steps})
 			b.server = true
 			id := strings.TrimSpace(b.want(0, "run", "--detach", "--mode", "ask", "-e", name, prompt).out)
-			asked := func(n int) (request string) {
-				_, out, _, _ := b.started("attach", id, "--json")
-				until(t, "it asks", func() bool {
-					var all []string
-					for _, e := range events(t, out.String()) {
-						if e.Event == "approval" {
-							all = append(all, e.ID)
-						}
-					}
-					if len(all) >= n {
-						request = all[n-1]
-					}
-					return len(all) >= n
-				})
-				return request
-			}
-			b.want(0, "approve", id, asked(1))
-			b.want(0, "deny", id, asked(2))
+			b.want(0, "approve", id, b.asks(id, 1))
+			b.want(0, "deny", id, b.asks(id, 2))
 			b.paceline("attach", id) // gemini ends a turn whose call was denied
 			if b.file("yes.txt") != "yes\n" {
 				t.Error("what was approved was not done")

@@ -94,6 +94,26 @@ func (b *bed) started(args ...string) (cmd *exec.Cmd, out, errs *buffer, wait fu
 	}
 }
 
+// asks waits until a run has asked for permission n times, and returns the last
+// request.
+func (b *bed) asks(thread string, n int) (request string) {
+	b.t.Helper()
+	_, out, _, _ := b.started("attach", thread, "--json")
+	until(b.t, "it asks", func() bool {
+		var all []string
+		for _, e := range events(b.t, out.String()) {
+			if e.Event == "approval" {
+				all = append(all, e.ID)
+			}
+		}
+		if len(all) >= n {
+			request = all[n-1]
+		}
+		return len(all) >= n
+	})
+	return request
+}
+
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
@@ -295,28 +315,11 @@ func TestServer(t *testing.T) {
 		b := serverBed(t, fakeapi.Script{Anthropic: fakeapi.Steps(
 			fakeapi.Shell("echo yes > yes.txt"), fakeapi.Shell("echo no > no.txt"), fakeapi.Text{Text: "Done."})})
 		id := strings.TrimSpace(b.want(0, "run", "--detach", "--mode", "ask", "-e", "claude", prompt).out)
-		asked := func(n int) (request string) {
-			_, out, _, _ := b.started("attach", id, "--json")
-			until(t, "it asks", func() bool {
-				var all []string
-				for _, e := range events(t, out.String()) {
-					if e.Event == "approval" {
-						all = append(all, e.ID)
-					}
-				}
-				if len(all) < n {
-					return false
-				}
-				request = all[n-1]
-				return true
-			})
-			return request
-		}
 		b.want(2, "approve", id, "no-such-request")
-		first := asked(1)
+		first := b.asks(id, 1)
 		b.want(0, "approve", id, first)
 		b.want(2, "approve", id, first)
-		b.want(0, "deny", id, asked(2))
+		b.want(0, "deny", id, b.asks(id, 2))
 		has(t, b.want(0, "attach", id).out, "Done.")
 		if b.file("yes.txt") != "yes\n" {
 			t.Error("what was approved was not done")

@@ -66,31 +66,40 @@ func attachRun(ctx context.Context, o *attachOptions) error {
 	return errors.Join(stay(ctx, l, p, api.Accepted{Thread: th.ID, After: o.after}), l.close())
 }
 
-// watch shows a thread's events until its message is settled, or nothing in it
-// is open. Ctrl-C stops what runs. A terminal that goes away stops nothing: the
-// server goes on, and the next command says so.
-func watch(ctx context.Context, l *link, p *printer, got api.Accepted) error {
+// lasting is a context that outlives Ctrl-C, which has stop called: the stream goes
+// on, and ends with what became of it. A terminal that goes away ends it, with
+// errHangup for its cause, unless the server is in this process. over ends it.
+func (l *link) lasting(ctx context.Context, stop func(context.Context) error) (lasting context.Context, over func()) {
 	lasting, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(nil)
-	over := make(chan struct{})
-	defer close(over)
+	done := make(chan struct{})
 	hangup := make(chan os.Signal, 1)
 	if l.here == nil {
 		signal.Notify(hangup, syscall.SIGHUP)
-		defer signal.Stop(hangup)
 	}
 	go func() {
 		select {
 		case <-ctx.Done():
-			// The stream goes on, and ends with what became of it.
-			if err := l.conn.Stop(lasting, got.Thread); err != nil {
+			if err := stop(lasting); err != nil {
 				cut(context.Canceled)
 			}
 		case <-hangup:
 			cut(errHangup)
-		case <-over:
+		case <-done:
 		}
 	}()
+	return lasting, func() {
+		signal.Stop(hangup)
+		close(done)
+		cut(nil)
+	}
+}
+
+// watch shows a thread's events until its message is settled, or nothing in it
+// is open. Ctrl-C stops what runs. A terminal that goes away stops nothing: the
+// server goes on, and the next command says so.
+func watch(ctx context.Context, l *link, p *printer, got api.Accepted) error {
+	lasting, over := l.lasting(ctx, func(ctx context.Context) error { return l.conn.Stop(ctx, got.Thread) })
+	defer over()
 	code, found, warned := 0, false, false
 	err := l.follow(lasting, got.Thread, got.After, p.tty != nil, func(e supervisor.Event) bool {
 		p.feed(e)

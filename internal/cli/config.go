@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -82,4 +83,20 @@ func configSchema(o *configOptions) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(config.NewSchema())
+}
+
+// policy is what holds in this directory.
+func (s *streams) policy() (config.Policy, error) {
+	dir, err := absolute(".")
+	if err != nil {
+		dir = "/"
+	}
+	p, _, err := config.Load(config.Find(s.environ, harness.Environment(s.environ).Get("HOME"), harness.Tree(dir)))
+	return p, err
+}
+
+// unmade reports whether there is no store yet.
+func unmade(err error) bool {
+	var none *UserError
+	return errors.As(err, &none)
 }

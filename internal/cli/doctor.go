@@ -72,12 +72,8 @@ type accountChecked struct {
 const askFor = 20 * time.Second
 
 func doctorRun(ctx context.Context, o *doctorOptions) error {
-	dir, err := absolute(".")
-	if err != nil {
-		dir = "/"
-	}
 	c := checkup{Version: ourVersion(), Config: []string{}, Accounts: []accountChecked{}, Chain: []string{}, Stray: harness.Stray(o.environ), Unknown: []store.UnknownFrame{}}
-	policy, _, err := config.Load(config.Find(o.environ, harness.Environment(o.environ).Get("HOME"), harness.Tree(dir)))
+	policy, err := o.policy()
 	var problems config.Problems
 	if errors.As(err, &problems) {
 		for line := range strings.Lines(problems.Error()) {
@@ -171,8 +167,7 @@ func (o *doctorOptions) state(ctx context.Context, c *checkup, policy config.Pol
 		c.Server = "running"
 	}
 	st, err := o.open(ctx)
-	var known *UserError
-	if errors.As(err, &known) {
+	if unmade(err) {
 		return nil // nothing was run here yet
 	}
 	if err != nil {

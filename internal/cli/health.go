@@ -173,22 +173,6 @@ func healthRun(ctx context.Context, o *healthOptions) error {
 	return nil
 }
 
-// policy is what holds in this directory.
-func (s *streams) policy() (config.Policy, error) {
-	dir, err := absolute(".")
-	if err != nil {
-		dir = "/"
-	}
-	p, _, err := config.Load(config.Find(s.environ, harness.Environment(s.environ).Get("HOME"), harness.Tree(dir)))
-	return p, err
-}
-
-// unmade reports whether there is no store yet.
-func unmade(err error) bool {
-	var none *UserError
-	return errors.As(err, &none)
-}
-
 func healthReset(ctx context.Context, o *healthOptions, name string) error {
 	var known, found []health.Route
 	var names []string

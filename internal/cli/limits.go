@@ -88,8 +88,7 @@ func limitsRun(ctx context.Context, o *limitsOptions) error {
 // limits reads the ledger; where nothing was run yet it is empty.
 func (s *streams) limits(ctx context.Context) ([]paceline.Limit, error) {
 	st, err := s.open(ctx)
-	var none *UserError
-	if errors.As(err, &none) {
+	if unmade(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -127,11 +127,7 @@ func statusWatch(ctx context.Context, o *statusOptions) error {
 }
 
 func statusRun(ctx context.Context, o *statusOptions) error {
-	dir, err := absolute(".")
-	if err != nil {
-		dir = "/"
-	}
-	policy, _, err := config.Load(config.Find(o.environ, harness.Environment(o.environ).Get("HOME"), harness.Tree(dir)))
+	policy, err := o.policy()
 	if err != nil {
 		return err
 	}

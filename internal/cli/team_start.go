@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -101,26 +99,11 @@ func teamStart(ctx context.Context, o *teamStartOptions) error {
 // watchTeam shows a team's rounds until nothing goes on by itself. Ctrl-C stops
 // it.
 func watchTeam(ctx context.Context, l *link, p *printer, got api.Accepted) error {
-	lasting, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(nil)
-	over := make(chan struct{})
-	defer close(over)
-	hangup := make(chan os.Signal, 1)
-	if l.here == nil {
-		signal.Notify(hangup, syscall.SIGHUP)
-		defer signal.Stop(hangup)
-	}
-	go func() {
-		select {
-		case <-ctx.Done():
-			if _, err := l.conn.Tell(lasting, got.Thread, supervisor.Word{What: "stop"}, api.Client{}); err != nil {
-				cut(context.Canceled)
-			}
-		case <-hangup:
-			cut(errHangup)
-		case <-over:
-		}
-	}()
+	lasting, over := l.lasting(ctx, func(ctx context.Context) error {
+		_, err := l.conn.Tell(ctx, got.Thread, supervisor.Word{What: "stop"}, api.Client{})
+		return err
+	})
+	defer over()
 	code, said := -1, ""
 	err := l.follow(lasting, got.Thread, got.After, p.tty != nil, func(e supervisor.Event) bool {
 		if e.Event == "finished" && e.Message == "" && e.Exit != nil {

@@ -23,7 +23,7 @@ type facts struct {
 	probe  run.Probe
 	lacks  map[paceline.Engine]bool
 	grown  map[paceline.Engine]bool
-	runs   []run.State   // of the thread
+	runs   []run.State   // of the thread, or of the participant whose round it is
 	silent []string      // calls that began and never reported
 	kept   bool          // all that the run did is on record
 	model  string        // which model its program names
@@ -87,9 +87,7 @@ func (o *owner) around(ctx context.Context) (seen facts, err error) {
 // target looks at the engine that the seat is to move to.
 func (o *owner) target(ctx context.Context, m run.Move) (place.Candidate, error) {
 	limits, err := o.Store.Limits(ctx)
-	c := o.candidate(ctx, m.Engine, true)
-	c.Limit = held(limits, m.Engine)
-	return c, err
+	return o.entry(ctx, limits, m.Engine, true), err
 }
 
 // candidates looks at every engine that may serve the thread, in order.
@@ -101,11 +99,16 @@ func (o *owner) candidates(ctx context.Context) ([]place.Candidate, error) {
 	var out []place.Candidate
 	order := o.seat.Chain(o.thread.Chain)
 	for _, e := range order {
-		c := o.candidate(ctx, e, len(order) > 1)
-		c.Limit = held(limits, e)
-		out = append(out, c)
+		out = append(out, o.entry(ctx, limits, e, len(order) > 1))
 	}
 	return out, o.weigh(ctx, out)
+}
+
+// entry is a candidate with what is held against it.
+func (o *owner) entry(ctx context.Context, limits []paceline.Limit, e paceline.Engine, probe bool) place.Candidate {
+	c := o.candidate(ctx, e, probe)
+	c.Limit = held(limits, e)
+	return c
 }
 
 // candidate looks at one engine. Only where work could move is the program

@@ -5,9 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/paceline/paceline"
@@ -26,38 +23,28 @@ func (o *owner) lease(ctx context.Context, id paceline.RunID) error {
 		return nil
 	}
 	name := fmt.Sprintf("%x.tree", sha256.Sum256([]byte(o.thread.Tree)))[:32+len(".tree")]
-	f, err := os.OpenFile(filepath.Join(o.Dir, name), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
-	if err != nil {
-		return fmt.Errorf("open the lock of the tree: %w", err)
-	}
 	for told := false; ; told = true {
-		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-		case err == nil:
-			var who paceline.ThreadID
+		f, err := o.take(name)
+		var who paceline.ThreadID
+		if err == nil {
 			if who, err = o.writing(ctx); err == nil && who == "" {
 				o.tree = f
 				return nil
 			}
-			_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
-			if err != nil {
-				f.Close()
-				return err
-			}
-		case !errors.Is(err, syscall.EWOULDBLOCK):
 			f.Close()
-			return fmt.Errorf("lock the tree: %w", err)
+		}
+		if err != nil && !errors.Is(err, ErrBusy) {
+			return err
 		}
 		if !told {
 			o.announce(ctx, id, "Waiting: another thread's run writes in this tree.")
 		}
 		if o.Draining() {
-			f.Close()
 			return ErrDraining
 		}
 		select {
 		case <-time.After(leasing):
 		case <-ctx.Done():
-			f.Close()
 			return ctx.Err()
 		}
 	}

@@ -119,11 +119,7 @@ func (o *owner) seatFacts(ctx context.Context, w Wish) (f run.SeatFacts, err err
 	if err != nil {
 		return f, err
 	}
-	look := func(e paceline.Engine) place.Candidate {
-		c := o.candidate(ctx, e, true)
-		c.Limit = held(limits, e)
-		return c
-	}
+	look := func(e paceline.Engine) place.Candidate { return o.entry(ctx, limits, e, true) }
 	for _, e := range o.thread.Chain {
 		f.Chain = append(f.Chain, look(e))
 	}

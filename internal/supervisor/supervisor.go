@@ -164,20 +164,30 @@ func (o *owner) read(ctx context.Context, id paceline.ThreadID) (err error) {
 	return err
 }
 
-// own takes the thread's lock. A killed process loses it with its life.
+// own takes the thread's lock.
 func (s *Supervisor) own(id paceline.ThreadID) (free func(), err error) {
-	f, err := os.OpenFile(filepath.Join(s.Dir, string(id)+".thread"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	f, err := s.take(string(id) + ".thread")
 	if err != nil {
-		return nil, fmt.Errorf("open the lock of %s: %w", id, err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("thread %s: %w", id, ErrBusy)
-		}
-		return nil, fmt.Errorf("lock %s: %w", id, err)
+		return nil, fmt.Errorf("thread %s: %w", id, err)
 	}
 	return func() { f.Close() }, nil
+}
+
+// take takes a lock, for as long as the file stays open: a killed process loses it
+// with its life. ErrBusy says that somebody has it.
+func (s *Supervisor) take(name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(s.Dir, name), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open a lock: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		err = ErrBusy
+	}
+	return nil, errors.Join(err, f.Close())
 }
 
 // Look returns what is known of an account, asking its program where needed.

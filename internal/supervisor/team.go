@@ -56,12 +56,12 @@ func (o *owner) rounds(ctx context.Context) (more bool, err error) {
 // nap sleeps for a while, at most until the team's wait is over, or somebody says
 // something. Limits that were lifted or moved meanwhile are seen after it.
 func (o *owner) nap(ctx context.Context, s team.State) error {
-	until := time.Now().Add(looked)
+	until := o.wall().Add(looked)
 	if s.Wait.Until.Before(until) {
 		until = s.Wait.Until
 	}
 	for {
-		left := time.Until(until.Round(0)) // the time on the wall: a suspend counts (A20)
+		left := until.Sub(o.wall()) // a suspend counts (A20)
 		if left <= 0 {
 			return nil
 		}
@@ -214,9 +214,7 @@ func (o *owner) teamFacts(ctx context.Context, s team.State) (team.Facts, error)
 	for _, m := range s.Members {
 		for _, e := range m.Chain {
 			if !slices.ContainsFunc(all, func(c place.Candidate) bool { return c.Engine == e }) {
-				c := o.candidate(ctx, e, true)
-				c.Limit = held(limits, e)
-				all = append(all, c)
+				all = append(all, o.entry(ctx, limits, e, true))
 			}
 		}
 	}
